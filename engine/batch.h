@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/sampling.h"
+
+namespace sluice::engine {
+
+/// One place of a batch whose logits are wanted.
+struct SampleRow {
+  int32_t token_index = 0;  ///< into Batch::token_ids: the token whose successor is drawn or scored
+  /// >= 0: nothing is drawn; the log-probability of this token is reported (prompt scoring).
+  int32_t scored_token = -1;
+  const SamplingParams* params = nullptr;  ///< lent for the step; never null
+  std::span<const int32_t> prompt;         ///< lent for the step; what the penalties look at
+  std::span<const int32_t> output;         ///< lent for the step; tokens generated so far
+  uint64_t seed = 0;                       ///< the draw is f(seed, position), never of the batch
+  uint64_t position = 0;                   ///< of the drawn token in its sequence
+};
+
+/// One forward pass over a ragged batch: each row is the next slice of one sequence. A prefill chunk and a decode row differ only
+/// in length. Built on the loop thread from a StepPlan, read by an Executor.
+struct Batch {
+  std::vector<int32_t> token_ids;        // [tokens]
+  std::vector<int32_t> positions;        // [tokens] place in the sequence, from 0
+  std::vector<int32_t> slots;            // [tokens] where the token's K and V are written: block * block_size + offset
+  std::vector<int32_t> row_begin;        // [rows + 1] into the arrays above
+  std::vector<int32_t> context_lengths;  // [rows] tokens of the sequence in the cache after this step
+  std::vector<int32_t> table_begin;      // [rows + 1] into block_ids
+  std::vector<int32_t> block_ids;        // block tables of all rows, one after the other
+  std::vector<SampleRow> samples;        // [samples] in any order
+
+  int32_t token_count() const { return static_cast<int32_t>(token_ids.size()); }
+  int32_t row_count() const { return static_cast<int32_t>(context_lengths.size()); }
+
+  /// Empties the batch, keeps its memory.
+  void clear() {
+    token_ids.clear();
+    positions.clear();
+    slots.clear();
+    row_begin.clear();
+    context_lengths.clear();
+    table_begin.clear();
+    block_ids.clear();
+    samples.clear();
+  }
+};
+
+struct StepOutput {
+  std::vector<SampledToken> samples;  // [samples] in the order of Batch::samples
+};
+
+}  // namespace sluice::engine

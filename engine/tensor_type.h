@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace sluice::engine {
+
+/// Element types of stored weights, with the numbers GGUF gives them.
+enum class TensorType : uint32_t { kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ4_1 = 3, kQ8_0 = 8, kBf16 = 30 };
+
+/// nullopt for a number this build can't compute with.
+std::optional<TensorType> tensor_type_from_gguf(uint32_t number);
+/// The name GGUF gives any type number, for messages about types we refuse; "type 77" when nobody knows it.
+std::string_view tensor_type_name(TensorType type);
+
+struct TensorTypeTraits {
+  int32_t block_elements = 1;  ///< elements that share one scale
+  int32_t block_bytes = 4;
+};
+TensorTypeTraits traits_of(TensorType type);
+
+/// Bytes of `elements` elements; `elements` is a multiple of block_elements.
+int64_t tensor_bytes(TensorType type, int64_t elements);
+
+/// Decodes `out.size()` elements (a multiple of the block) from `data`, exactly as the format defines them, in float32.
+/// Q4_0: 18-byte blocks of 32, half d, nibbles; x = d * (q - 8). Q4_1: 20 bytes, half d, half m; x = d * q + m. In both, the low nibbles
+/// are elements 0..15 and the high ones 16..31. Q8_0: 34 bytes, half d, 32 int8; x = d * q.
+void dequantize(TensorType type, std::span<const std::byte> data, std::span<float> out);
+
+float half_to_float(uint16_t bits);
+uint16_t float_to_half(float value);  ///< round to nearest even
+float bf16_to_float(uint16_t bits);
+uint16_t float_to_bf16(float value);  ///< round to nearest even
+
+}  // namespace sluice::engine

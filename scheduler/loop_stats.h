@@ -1,0 +1,26 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sluice::scheduler {
+
+/// What the loop thread publishes about itself after every tick, also the one that ends the last request; read by metrics, GetLoad and health. Relaxed atomics:
+/// each figure is right by itself, together they may be one tick apart.
+struct LoopStats {
+  std::atomic<int32_t> running{0};   ///< admitted sequences
+  std::atomic<int32_t> waiting{0};   ///< queued requests
+  std::atomic<int32_t> blocks_total{0};
+  std::atomic<int32_t> blocks_used{0};
+  std::atomic<int32_t> blocks_reserved{0};
+  std::atomic<uint64_t> steps{0};
+  std::atomic<uint64_t> prefill_tokens{0};
+  std::atomic<uint64_t> decode_tokens{0};   ///< tokens drawn
+  std::atomic<uint64_t> preemptions{0};     ///< stays 0: nothing is ever evicted
+  std::atomic<uint64_t> refused{0};         ///< requests refused by the loop or by the mailbox
+  /// Steady-clock nanoseconds when the current step began; 0 while no step runs. Health compares it with now.
+  std::atomic<int64_t> step_began_ns{0};
+  std::atomic<uint64_t> last_step_ns{0};    ///< duration of the last step
+};
+
+}  // namespace sluice::scheduler

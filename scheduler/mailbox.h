@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/mutex.h"
+#include "scheduler/command.h"
+
+namespace sluice::scheduler {
+
+/// The way into the loop thread: fronts post, the loop takes everything at once. Thread-safe.
+///
+/// Submissions are bounded by the room the loop last published, so a full queue refuses at once, even in the middle of a long step.
+/// Cancel and FailAll are always taken: at most a few per live request.
+class Mailbox {
+ public:
+  /// `room`: submissions accepted before the loop first calls take().
+  explicit Mailbox(int64_t room) : room_(room) {}
+
+  /// False when full: the caller answers RESOURCE_EXHAUSTED. Also false once closed(). Never blocks.
+  bool try_post(Submission submission);
+  void post(Cancel cancel);
+  void post(FailAll fail_all);
+
+  /// Loop thread: moves all commands to `out` (cleared first, in posting order) and publishes how many more submissions may come.
+  void take(std::vector<Command>& out, int64_t room);
+  /// Loop thread: blocks until there is a command or the mailbox is closed. False when closed and empty.
+  bool wait();
+
+  /// No more submissions; wait() returns false once the rest is taken.
+  void close();
+  bool closed() const;
+
+ private:
+  mutable Mutex mutex_;
+  CondVar not_empty_;
+  std::vector<Command> commands_ SLUICE_GUARDED_BY(mutex_);
+  int64_t room_ SLUICE_GUARDED_BY(mutex_);
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace sluice::scheduler
