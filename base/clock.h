@@ -8,10 +8,15 @@ using Duration = std::chrono::nanoseconds;
 /// A moment on the monotonic clock; no relation to the calendar.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-inline double to_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-inline double to_milliseconds(Duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+inline double to_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+inline double to_milliseconds(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
-/// Where the time comes from. Only an application's main file owns a SteadyClock; everything else is given a Clock or a time.
+/// Where the time comes from. Only an application's main file owns a SteadyClock; everything else is given a Clock or a
+/// time.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -13,7 +13,8 @@ constexpr uint64_t mix_bits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Random bits as a pure function of a seed and a counter: the same pair gives the same bits whoever asks and in whatever order.
+/// Random bits as a pure function of a seed and a counter: the same pair gives the same bits whoever asks and in
+/// whatever order.
 constexpr uint64_t random_bits(uint64_t seed, uint64_t counter) {
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
   return mix_bits(mix_bits(seed + kGolden) + (counter + 1) * kGolden);

@@ -13,8 +13,9 @@ namespace sluice {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// One line per event, `2026-11-29T15:40:00.123Z INFO message key=value …`, to one stream. Values with blanks are quoted.
-/// Thread-safe. Never called from the serving loop's hot path, and never given prompt text or secrets above kDebug.
+/// One line per event, `2026-11-29T15:40:00.123Z INFO message key=value …`, to one stream. Values with blanks are
+/// quoted. Thread-safe. Never called from the serving loop's hot path, and never given prompt text or secrets above
+/// kDebug.
 class Logger {
  public:
   using WallClock = std::function<std::chrono::system_clock::time_point()>;
@@ -26,10 +27,18 @@ class Logger {
   /// The stream is lent and must outlive the logger.
   Logger(std::FILE* stream, LogLevel level, WallClock wall_clock);
 
-  void debug(std::string_view message, std::initializer_list<Field> fields = {}) { log(LogLevel::kDebug, message, fields); }
-  void info(std::string_view message, std::initializer_list<Field> fields = {}) { log(LogLevel::kInfo, message, fields); }
-  void warning(std::string_view message, std::initializer_list<Field> fields = {}) { log(LogLevel::kWarning, message, fields); }
-  void error(std::string_view message, std::initializer_list<Field> fields = {}) { log(LogLevel::kError, message, fields); }
+  void debug(std::string_view message, std::initializer_list<Field> fields = {}) {
+    log(LogLevel::kDebug, message, fields);
+  }
+  void info(std::string_view message, std::initializer_list<Field> fields = {}) {
+    log(LogLevel::kInfo, message, fields);
+  }
+  void warning(std::string_view message, std::initializer_list<Field> fields = {}) {
+    log(LogLevel::kWarning, message, fields);
+  }
+  void error(std::string_view message, std::initializer_list<Field> fields = {}) {
+    log(LogLevel::kError, message, fields);
+  }
 
  private:
   void log(LogLevel level, std::string_view message, std::initializer_list<Field> fields);

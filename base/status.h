@@ -26,7 +26,8 @@ enum class StatusCode {
 
 std::string_view status_code_name(StatusCode code);
 
-/// The outcome of something that can fail. A message names the thing and the fix, on one line, without a trailing full stop.
+/// The outcome of something that can fail. A message names the thing and the fix, on one line, without a trailing full
+/// stop.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -41,8 +42,14 @@ class [[nodiscard]] Status {
   /// How long a client should wait before it tries again, in milliseconds; 0 when trying again is no use or unknown.
   int64_t retry_after_ms() const { return retry_after_ms_; }
 
-  Status with_field(std::string field) && { field_ = std::move(field); return std::move(*this); }
-  Status with_retry_after_ms(int64_t ms) && { retry_after_ms_ = ms; return std::move(*this); }
+  Status with_field(std::string field) && {
+    field_ = std::move(field);
+    return std::move(*this);
+  }
+  Status with_retry_after_ms(int64_t ms) && {
+    retry_after_ms_ = ms;
+    return std::move(*this);
+  }
   /// The same failure with "context: " before its message.
   Status with_context(std::string_view context) const;
 
@@ -71,7 +78,7 @@ Status internal_error(std::string message);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}        // NOLINT(google-explicit-constructor)
   Result(Status status) : state_(std::in_place_index<0>, std::move(status)) {  // NOLINT(google-explicit-constructor)
     SLUICE_CHECK(!std::get<0>(state_).ok());
   }
@@ -80,9 +87,18 @@ class [[nodiscard]] Result {
   Status status() const { return ok() ? Status() : std::get<0>(state_); }
 
   /// The value; the caller has seen ok().
-  T& value() & { SLUICE_CHECK(ok()); return std::get<1>(state_); }
-  const T& value() const& { SLUICE_CHECK(ok()); return std::get<1>(state_); }
-  T&& value() && { SLUICE_CHECK(ok()); return std::get<1>(std::move(state_)); }
+  T& value() & {
+    SLUICE_CHECK(ok());
+    return std::get<1>(state_);
+  }
+  const T& value() const& {
+    SLUICE_CHECK(ok());
+    return std::get<1>(state_);
+  }
+  T&& value() && {
+    SLUICE_CHECK(ok());
+    return std::get<1>(std::move(state_));
+  }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   T& operator*() & { return value(); }

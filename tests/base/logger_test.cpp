@@ -22,12 +22,18 @@ std::string logged(LogLevel level, const std::function<void(Logger&)>& use) {
 }
 
 TEST(Logger, WritesOneLineWithUtcTimeAndFields) {
-  EXPECT_EQ(logged(LogLevel::kInfo, [](Logger& log) { log.info("ready", {{"port", "80"}, {"model", "a b"}}); }),
+  EXPECT_EQ(logged(LogLevel::kInfo,
+                   [](Logger& log) {
+                     log.info("ready", {{"port", "80"}, {"model", "a b"}});
+                   }),
             "1970-01-01T00:00:01.500Z INFO ready port=80 model=\"a b\"\n");
 }
 
 TEST(Logger, KeepsAnEventOnOneLine) {
-  EXPECT_EQ(logged(LogLevel::kInfo, [](Logger& log) { log.error("bad", {{"text", "a\nb\"c"}}); }),
+  EXPECT_EQ(logged(LogLevel::kInfo,
+                   [](Logger& log) {
+                     log.error("bad", {{"text", "a\nb\"c"}});
+                   }),
             "1970-01-01T00:00:01.500Z ERROR bad text=\"a b\\\"c\"\n");
 }
 

@@ -32,7 +32,8 @@ TEST(Status, PrintsItsCodeAndMessage) {
 }
 
 TEST(Status, ContextKeepsFieldAndRetryAfter) {
-  const Status status = Status(resource_exhausted("full").with_field("n").with_retry_after_ms(250)).with_context("queue");
+  const Status status =
+      Status(resource_exhausted("full").with_field("n").with_retry_after_ms(250)).with_context("queue");
   EXPECT_EQ(status.message(), "queue: full");
   EXPECT_EQ(status.field(), "n");
   EXPECT_EQ(status.retry_after_ms(), 250);

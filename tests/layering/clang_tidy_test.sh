@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The checks of .clang-tidy on our own sources (not the tests). usage: clang_tidy_test.sh BUILD-FOLDER
+set -euo pipefail
+git ls-files -z 'base/*.cpp' 'engine/*.cpp' 'kvcache/*.cpp' 'scheduler/*.cpp' 'server/*.cpp' 'client/*.cpp' \
+  'offline/*.cpp' 'cli/*.cpp' 'bench/*.cpp' |
+  xargs -0 -r -n 1 -P "$(nproc)" clang-tidy --quiet -p "$1"
