@@ -17,7 +17,8 @@ namespace sluice::engine {
 
 class MappedFile;
 
-/// One array of metadata. Integers of all widths and bools are widened to int64 (uint64 above 2^63 is refused), floats to double.
+/// One array of metadata. Integers of all widths and bools are widened to int64 (uint64 above 2^63 is refused), floats
+/// to double.
 using GgufArray = std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string_view>>;
 /// Strings point into the mapped file.
 using GgufValue = std::variant<int64_t, double, bool, std::string_view, GgufArray>;
@@ -25,17 +26,18 @@ using GgufValue = std::variant<int64_t, double, bool, std::string_view, GgufArra
 struct GgufTensor {
   std::string_view name;
   TensorType type = TensorType::kF32;
-  std::vector<int64_t> shape;       ///< as in the file: shape[0] is the contiguous (input) dimension; 1 to 4 entries, all > 0
+  std::vector<int64_t>
+      shape;  ///< as in the file: shape[0] is the contiguous (input) dimension; 1 to 4 entries, all > 0
   std::span<const std::byte> data;  ///< in the mapped file; its size is exactly that of the shape
 
   int64_t row_length() const { return shape[0]; }
   int64_t row_count() const;
 };
 
-/// A GGUF file (version 2 or 3), mapped and read-only. Every count, offset and size is checked against the bytes of the file before it
-/// is used, so a damaged file gives a Status and never a crash, and memory stays in proportion to the file's real size.
-/// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
-/// Movable; thread-safe once open. Everything it hands out lives as long as it does.
+/// A GGUF file (version 2 or 3), mapped and read-only. Every count, offset and size is checked against the bytes of the
+/// file before it is used, so a damaged file gives a Status and never a crash, and memory stays in proportion to the
+/// file's real size. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md Movable; thread-safe once open.
+/// Everything it hands out lives as long as it does.
 class GgufFile {
  public:
   /// Errors name the file and what is wrong with it on one line.

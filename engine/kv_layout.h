@@ -10,10 +10,13 @@ namespace sluice::engine {
 
 enum class KvType { kF16, kBf16 };
 
+/// The configuration's name of the type, "f16" or "bf16".
 std::string_view kv_type_name(KvType type);
+/// nullopt for any other name.
 std::optional<KvType> kv_type_from_name(std::string_view name);
 
-/// The shape of the paged KV cache: what a block holds and what it costs. How a backend lays the bytes out is its own business.
+/// The shape of the paged KV cache: what a block holds and what it costs. How a backend lays the bytes out is its own
+/// business.
 struct KvLayout {
   int32_t layer_count = 0;
   int32_t kv_head_count = 0;

@@ -15,12 +15,12 @@ struct ModelConfig {
   std::string architecture;  ///< "llama" or "qwen2"
   int32_t vocab_size = 0;
   int32_t layer_count = 0;
-  int32_t width = 0;          ///< of the residual stream
+  int32_t width = 0;  ///< of the residual stream
   int32_t ffn_width = 0;
   int32_t head_count = 0;     ///< query heads
   int32_t kv_head_count = 0;  ///< divides head_count
   int32_t head_dim = 0;
-  int32_t rope_dim = 0;       ///< leading elements of each head that are rotated; even, <= head_dim
+  int32_t rope_dim = 0;  ///< leading elements of each head that are rotated; even, <= head_dim
   float rope_base = 10000.0F;
   bool rope_is_pairwise = true;  ///< rotates (2i, 2i+1), as GGUF llama files are stored; else (i, i + rope_dim/2)
   float norm_epsilon = 1e-5F;

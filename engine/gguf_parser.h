@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/gguf.h"
+
+namespace sluice::engine {
+
+/// What a GGUF file says. Strings and tensor data point into the parsed bytes.
+struct GgufContents {
+  std::map<std::string_view, GgufValue> metadata;
+  std::vector<GgufTensor> tensors;                  ///< in the file's order
+  std::map<std::string_view, size_t> tensor_index;  ///< name to place in `tensors`
+};
+
+/// Reads a whole GGUF file from memory. Errors say what is wrong on one line, without the file's name. Nothing is
+/// allocated for a count that the bytes left could not hold, so memory stays within a small multiple of `bytes`.
+Result<GgufContents> parse_gguf(std::span<const std::byte> bytes);
+
+/// A name from a file, made fit for a one-line message: control and non-ASCII bytes become '?', long names are cut.
+std::string printable_name(std::string_view name);
+
+}  // namespace sluice::engine

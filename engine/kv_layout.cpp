@@ -1,0 +1,24 @@
+#include "engine/kv_layout.h"
+
+#include "base/check.h"
+
+namespace sluice::engine {
+
+std::string_view kv_type_name(KvType type) {
+  switch (type) {
+    case KvType::kF16:
+      return "f16";
+    case KvType::kBf16:
+      return "bf16";
+  }
+  SLUICE_CHECK(false && "a KvType outside the enum");
+}
+
+std::optional<KvType> kv_type_from_name(std::string_view name) {
+  for (const KvType type : {KvType::kF16, KvType::kBf16}) {
+    if (name == kv_type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::engine

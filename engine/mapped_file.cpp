@@ -1,0 +1,55 @@
+#include "engine/mapped_file.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sluice::engine {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status system_failure(const std::string& path, int error) {
+  const std::string message = path + ": " + std::system_category().message(error);
+  return error == ENOENT || error == ENOTDIR ? not_found(message) : failed_precondition(message);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return system_failure(path, errno);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return system_failure(path, errno);
+  if (!S_ISREG(info.st_mode)) return failed_precondition(path + ": not a regular file");
+  if (info.st_size == 0) return failed_precondition(path + ": the file is empty");
+
+  const auto size = static_cast<size_t>(info.st_size);
+  void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (address == MAP_FAILED) return system_failure(path, errno);
+  return std::unique_ptr<MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
+}
+
+MappedFile::~MappedFile() {
+  // The address came from mmap; munmap takes it without const.
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace sluice::engine
