@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -11,11 +10,11 @@ namespace sluice::scheduler {
 
 /// The way into the loop thread: fronts post, the loop takes everything at once. Thread-safe.
 ///
-/// Submissions are bounded by the room the loop last published, so a full queue refuses at once, even in the middle of a long step.
-/// Cancel and FailAll are always taken: at most a few per live request.
+/// Submissions are bounded by the room the loop last published, so a full queue refuses at once, even in the middle of
+/// a long step. Cancel and FailAll are always taken: at most a few per live request.
 class Mailbox {
  public:
-  /// `room`: submissions accepted before the loop first calls take().
+  /// `room`: submissions accepted before the loop first publishes; usually max_running + max_queued_requests.
   explicit Mailbox(int64_t room) : room_(room) {}
 
   /// False when full: the caller answers RESOURCE_EXHAUSTED. Also false once closed(). Never blocks.
@@ -23,12 +22,16 @@ class Mailbox {
   void post(Cancel cancel);
   void post(FailAll fail_all);
 
-  /// Loop thread: moves all commands to `out` (cleared first, in posting order) and publishes how many more submissions may come.
-  void take(std::vector<Command>& out, int64_t room);
+  /// Loop thread: moves all commands to `out` (cleared first, in posting order; its memory is reused for the next
+  /// ones).
+  void take(std::vector<Command>& out);
+  /// Loop thread: how many submissions may come beyond those taken so far; those posted since the last take() count
+  /// against it.
+  void publish_room(int64_t room);
   /// Loop thread: blocks until there is a command or the mailbox is closed. False when closed and empty.
   bool wait();
 
-  /// No more submissions; wait() returns false once the rest is taken.
+  /// No more submissions; wait() returns false once the rest is taken. Cancel and FailAll may still be posted.
   void close();
   bool closed() const;
 
@@ -37,6 +40,7 @@ class Mailbox {
   CondVar not_empty_;
   std::vector<Command> commands_ SLUICE_GUARDED_BY(mutex_);
   int64_t room_ SLUICE_GUARDED_BY(mutex_);
+  int64_t posted_count_ SLUICE_GUARDED_BY(mutex_) = 0;  // submissions among commands_
   bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 

@@ -13,12 +13,13 @@
 namespace sluice::scheduler {
 
 enum class FinishReason {
-  kStop,       ///< the model's end token or one of the request's stop tokens; that token is in the stream and has no text
-  kLength,     ///< max_new_tokens reached
+  kStop,    ///< the model's end token or one of the request's stop tokens; that token is in the stream and has no text
+  kLength,  ///< max_new_tokens reached
   kCancelled,  ///< by the client, or because the front found a stop string
 };
 
-/// Where a sequence's time went. queue + prefill + decode + interference is last_token - arrival (finished - arrival when no token came).
+/// Where a sequence's time went. queue + prefill + decode + interference is last_token - arrival (finished - arrival
+/// when no token came).
 struct Ledger {
   TimePoint arrival;
   TimePoint admitted;     ///< first slice planned; equal to finished when never admitted
@@ -60,19 +61,22 @@ struct SequenceFinished {
   Ledger ledger;
 };
 
-/// The last event of a request that could not go on (deadline, engine failure, shutdown). Ends all sequences that had not finished.
+/// The last event of a request that could not go on (deadline, engine failure, shutdown). Ends all sequences that had
+/// not finished.
 struct RequestFailed {
   Status status;
   Ledger ledger;  ///< of its oldest unfinished sequence
 };
 
-/// What happened to a request, in order. After Accepted, each sequence ends exactly once: by its SequenceFinished, or by the one RequestFailed.
+/// What happened to a request, in order. After Accepted, each sequence ends exactly once: by its SequenceFinished, or
+/// by the one RequestFailed.
 struct TokenEvent {
   RequestId request;
   std::variant<Accepted, Refused, PromptScored, TokenSampled, SequenceFinished, RequestFailed> what;
 };
 
-/// Takes a step's events off the loop thread. `deliver` is called once a tick on the loop thread and must not block on a reader.
+/// Takes a step's events off the loop thread. `deliver` is called once a tick on the loop thread and must not block on
+/// a reader.
 class EventSink {
  public:
   virtual ~EventSink() = default;

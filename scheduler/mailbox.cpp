@@ -1,0 +1,67 @@
+#include "scheduler/mailbox.h"
+
+#include <utility>
+
+namespace sluice::scheduler {
+
+bool Mailbox::try_post(Submission submission) {
+  {
+    const MutexLock lock(mutex_);
+    if (closed_ || posted_count_ >= room_) return false;
+    ++posted_count_;
+    commands_.emplace_back(std::move(submission));
+  }
+  not_empty_.notify_one();
+  return true;
+}
+
+void Mailbox::post(Cancel cancel) {
+  {
+    const MutexLock lock(mutex_);
+    commands_.emplace_back(cancel);
+  }
+  not_empty_.notify_one();
+}
+
+void Mailbox::post(FailAll fail_all) {
+  {
+    const MutexLock lock(mutex_);
+    commands_.emplace_back(std::move(fail_all));
+  }
+  not_empty_.notify_one();
+}
+
+void Mailbox::take(std::vector<Command>& out) {
+  out.clear();
+  const MutexLock lock(mutex_);
+  commands_.swap(out);
+  // Until the loop publishes anew, what it has just taken still fills the room.
+  room_ -= posted_count_;
+  posted_count_ = 0;
+}
+
+void Mailbox::publish_room(int64_t room) {
+  const MutexLock lock(mutex_);
+  room_ = room;
+}
+
+bool Mailbox::wait() {
+  const MutexLock lock(mutex_);
+  while (commands_.empty() && !closed_) not_empty_.wait(mutex_);
+  return !commands_.empty();
+}
+
+void Mailbox::close() {
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  not_empty_.notify_all();
+}
+
+bool Mailbox::closed() const {
+  const MutexLock lock(mutex_);
+  return closed_;
+}
+
+}  // namespace sluice::scheduler

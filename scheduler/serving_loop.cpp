@@ -1,0 +1,87 @@
+#include "scheduler/serving_loop.h"
+
+#include <utility>
+#include <variant>
+
+#include "scheduler/batch_builder.h"
+
+namespace sluice::scheduler {
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+struct CommandHandler {
+  Scheduler& scheduler;
+  TimePoint now;
+
+  void operator()(Submission& submission) const { scheduler.submit(std::move(submission), now); }
+  void operator()(const Cancel& cancel) const { scheduler.cancel(cancel, now); }
+  void operator()(const FailAll& fail_all) const { scheduler.fail_all(fail_all.status, now); }
+};
+
+}  // namespace
+
+ServingLoop::ServingLoop(Scheduler& scheduler, engine::Executor& executor, Mailbox& mailbox, EventSink& sink,
+                         const Clock& clock, LoopStats& stats)
+    : scheduler_(scheduler), executor_(executor), mailbox_(mailbox), sink_(sink), clock_(clock), stats_(stats) {
+  publish();
+}
+
+void ServingLoop::run() {
+  while (scheduler_.has_work() || mailbox_.wait()) tick();
+}
+
+void ServingLoop::tick() {
+  handle_commands();
+  const StepPlan& plan = scheduler_.plan(clock_.now());
+  if (!plan.empty()) {
+    // The step may be long; the fronts learn before it what room the plan has left.
+    publish();
+    step(plan);
+  }
+  publish();
+  if (std::vector<TokenEvent> events = scheduler_.take_events(); !events.empty()) sink_.deliver(std::move(events));
+}
+
+void ServingLoop::handle_commands() {
+  mailbox_.take(commands_);
+  const CommandHandler handler{scheduler_, clock_.now()};
+  for (Command& command : commands_) std::visit(handler, command);
+}
+
+void ServingLoop::step(const StepPlan& plan) {
+  build_batch(plan, scheduler_.pool().block_size(), batch_);
+  Result<engine::StepOutput> output = execute(batch_);
+  if (!output.ok()) {
+    return scheduler_.fail_all(internal_error("the engine failed: " + output.status().message()), clock_.now());
+  }
+  scheduler_.commit(plan, std::move(output).value(), clock_.now());
+}
+
+Result<engine::StepOutput> ServingLoop::execute(const engine::Batch& batch) {
+  const TimePoint began = clock_.now();
+  stats_.step_began_ns.store(began.time_since_epoch().count(), kRelaxed);
+  Result<engine::StepOutput> output = executor_.step(batch);
+  stats_.last_step_ns.store(static_cast<uint64_t>((clock_.now() - began).count()), kRelaxed);
+  stats_.step_began_ns.store(0, kRelaxed);
+  stats_.steps.fetch_add(1, kRelaxed);
+  return output;
+}
+
+void ServingLoop::publish() {
+  const kvcache::BlockCounts blocks = scheduler_.pool().counts();
+  const SchedulerTotals& totals = scheduler_.totals();
+  stats_.running.store(scheduler_.running_count(), kRelaxed);
+  stats_.waiting.store(scheduler_.waiting_count(), kRelaxed);
+  stats_.blocks_total.store(blocks.capacity, kRelaxed);
+  stats_.blocks_used.store(blocks.used, kRelaxed);
+  stats_.blocks_reserved.store(blocks.reserved, kRelaxed);
+  stats_.prefill_tokens.store(totals.prefill_tokens, kRelaxed);
+  stats_.decode_tokens.store(totals.decode_tokens, kRelaxed);
+  stats_.refused.fetch_add(totals.refused - refused_published_, kRelaxed);
+  refused_published_ = totals.refused;
+  stats_.retry_after_ms.store(scheduler_.retry_after_ms(), kRelaxed);
+  mailbox_.publish_room(scheduler_.room());
+}
+
+}  // namespace sluice::scheduler
