@@ -15,7 +15,7 @@ namespace sluice::engine {
 class GgufFile;
 
 enum class SpecialTokens {
-  kAsText,  ///< "<|im_end|>" in the text is eleven ordinary characters; what user text always gets
+  kAsText,  ///< "<|im_end|>" in the text is ten ordinary characters; what user text always gets
   kParse,   ///< names of special tokens become those tokens
 };
 
@@ -24,21 +24,35 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Byte-level BPE ("gpt2" model) with one of the pre-tokenizers smollm, gpt-2, llama-bpe, qwen2; anything else is refused by name.
+  /// Byte-level BPE (tokenizer.ggml.model "gpt2") with one of the pre-tokenizers smollm, gpt-2, llama-bpe (also llama3,
+  /// llama-v3), qwen2; anything else is refused by name. A vocabulary that contradicts itself is refused too; errors
+  /// name the file and the key. Keeps nothing of the file.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufFile& file);
 
-  /// Ids of `text`, without bos. Linear in the text. Text that is not UTF-8 is INVALID_ARGUMENT.
+  /// Ids of `text`, without bos. Text that is not UTF-8 is INVALID_ARGUMENT. Takes time linear in the text, O(n log n)
+  /// within one word.
+  ///
+  /// Added tokens that are no special ones (type "user defined") are found in any text. A character some byte of which
+  /// has no token loses that byte, as it does in the models' own tokenizers: SmolLM2, for one, has none for six control
+  /// characters.
   virtual Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special) const = 0;
 
-  /// The bytes a token stands for, perhaps only part of a character; a special token's name. `id` is in [0, vocab_size).
+  /// The bytes a token stands for, perhaps only part of a character; a special token's name. `id` is in [0,
+  /// vocab_size). The bytes live as long as the tokenizer.
   virtual std::string_view token_bytes(int32_t id) const = 0;
-  /// True for control tokens, which generated text leaves out.
+  /// True for tokens that generated text leaves out: those the file marks as control or unknown, and bos and the end
+  /// tokens it names.
   virtual bool is_special(int32_t id) const = 0;
 
   virtual int32_t vocab_size() const = 0;
   virtual std::optional<int32_t> bos_id() const = 0;
-  virtual bool adds_bos() const = 0;  ///< whether a prompt of plain text begins with bos
-  /// Tokens that end a generation (eos, end of turn), ascending.
+  /// Whether a prompt of plain text begins with bos: tokenizer.ggml.add_bos_token; without that key true for llama-bpe
+  /// only, since Llama 3's own tokenizer adds it and its files don't say so. Never true without a bos.
+  virtual bool adds_bos() const = 0;
+  /// Tokens that end a generation, ascending: the file's eos, eot and eom, and the special tokens <|endoftext|>,
+  /// <|im_end|>,
+  /// <|end_of_text|>, <|eot_id|>, <|eom_id|> and <|end|>, since files often name only one of those that their model
+  /// uses.
   virtual std::span<const int32_t> end_ids() const = 0;
 };
 
