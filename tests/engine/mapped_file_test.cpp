@@ -1,0 +1,43 @@
+#include "engine/mapped_file.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/engine/gguf_builder.h"
+
+namespace sluice::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(MappedFile, SaysWhyAFileCannotBeMapped) {
+  EXPECT_EQ(MappedFile::open("/nonexistent").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(MappedFile::open(::testing::TempDir()).status().message(), HasSubstr("not a regular file"));
+  const TemporaryFile empty({});
+  EXPECT_THAT(MappedFile::open(empty.path()).status().message(), HasSubstr("empty"));
+}
+
+TEST(MappedFile, DoesNotWaitForTheWriterOfAPipe) {
+  const std::string path = ::testing::TempDir() + "sluice_mapped_file_pipe_" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(MappedFile::open(path).status().message(), HasSubstr("not a regular file"));
+  std::filesystem::remove(path);
+}
+
+TEST(MappedFile, OutlivesTheDeletionOfTheFile) {
+  const std::vector<std::byte> bytes = ByteWriter().raw("hello").bytes();
+  std::unique_ptr<MappedFile> file;
+  {
+    const TemporaryFile temporary(bytes);
+    Result<std::unique_ptr<MappedFile>> opened = MappedFile::open(temporary.path());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    file = std::move(opened).value();
+  }
+  EXPECT_EQ(std::vector<std::byte>(file->bytes().begin(), file->bytes().end()), bytes);
+}
+
+}  // namespace
+}  // namespace sluice::engine
