@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/batch.h"
+#include "engine/kv_layout.h"
+
+namespace sluice::engine {
+
+struct GgufTensor;
+
+/// Weights [outputs, inputs] held by a backend.
+struct MatrixId {
+  int32_t index = -1;
+};
+/// A float32 vector held by a backend: norm weights, a bias.
+struct VectorId {
+  int32_t index = -1;
+  bool exists() const { return index >= 0; }
+};
+/// A float32 buffer [tokens, width] held by a backend.
+struct ActivationId {
+  int32_t index = -1;
+};
+/// Rotary angles of one kind held by a backend.
+struct RopeId {
+  int32_t index = -1;
+};
+
+/// Rotary position embedding (Su et al. 2021): pair i of a head turns by position * base^(-2i / dim).
+struct RopeParams {
+  int32_t dim = 0;  ///< leading elements of a head that turn; even
+  double base = 10000.0;
+  bool is_pairwise = true;  ///< pairs are (2i, 2i+1); else (i, i + dim/2)
+};
+
+struct RmsNorm {
+  VectorId weight;
+  float epsilon = 0;
+};
+
+struct AttentionParams {
+  int32_t layer = 0;
+  int32_t head_count = 0;
+  RopeId rope;
+  float scale = 0;  ///< of the scores, before softmax
+};
+
+/// The device's side of a model: holds weights, activations and the KV cache, and computes. A model is written once
+/// against these coarse operations; each is one parallel region with its neighbours fused, because at decode the
+/// hand-overs are the cost.
+///
+/// Weights, activations, ropes and the cache are made at load time; after that a step is begin_step, operations,
+/// sample. Operations work on the tokens of the current batch, in the order they are called. What a token gets never
+/// depends on what else is in the batch. One caller thread. Wrong ids or shapes are bugs and abort.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// For people and for metrics, e.g. "cpu avx2, 2 threads".
+  virtual std::string description() const = 0;
+
+  /// One matrix from tensors of equal row length, one below the other; they may differ in type. The tensors' bytes are
+  /// copied.
+  virtual Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) = 0;
+  /// One vector from float tensors (F32, F16, BF16), one after the other.
+  virtual Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) = 0;
+  virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;
+  virtual RopeId add_rope(const RopeParams& params) = 0;
+  /// The paged cache, zeroed; called once. RESOURCE_EXHAUSTED when the memory is not to be had.
+  virtual Status add_cache(const KvLayout& layout, int32_t block_count) = 0;
+
+  /// The batch is lent until sample() returns and has token_count() <= every activation's tokens_max.
+  virtual void begin_step(const Batch& batch) = 0;
+  /// out[t] = table[token_ids[t]]
+  virtual void embed(ActivationId out, MatrixId table) = 0;
+  /// out[t] = matrix * rms_norm(in[t]) (+ bias)
+  virtual void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) = 0;
+  /// qkv[t] is the query heads, then the key heads, then the value heads. Turns queries and keys, writes keys and
+  /// values to the tokens' slots, then out[t] = causal attention of each query head over its sequence, read through the
+  /// block table.
+  virtual void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) = 0;
+  /// residual[t] += matrix * in[t]
+  virtual void matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) = 0;
+  /// out[t] = silu(gate * x) . (up * x) with x = rms_norm(in[t]); gate_up's two parts are gate and up.
+  virtual void norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) = 0;
+  /// Draws or scores every SampleRow of the batch from head * rms_norm(in[token_index]). A failure of any operation of
+  /// the step shows here at the latest.
+  virtual Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) = 0;
+};
+
+}  // namespace sluice::engine

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "engine/cpu/huge_buffer.h"
+#include "engine/cpu/kernels.h"
+#include "engine/cpu/weight_store.h"
+
+namespace sluice::engine::cpu {
+
+/// The right-hand side of a product, in the forms the matrix's parts want. Tokens are filled in independently, by any
+/// thread, and used after a barrier.
+class ColumnBuffer {
+ public:
+  explicit ColumnBuffer(const Kernels& kernels) : kernels_(&kernels) {}
+
+  /// Room for `tokens` columns of up to `length`; never shrinks.
+  Status reserve(int32_t tokens, int32_t length);
+
+  /// Says what the following columns are for.
+  void begin(const PackedMatrix& matrix);
+  /// Column `token` = x [length], as it is.
+  void set(int32_t token, const float* x);
+  /// Column `token` = rms_norm(x).
+  void set_normed(int32_t token, const float* x, std::span<const float> weight, float epsilon);
+
+  /// Columns from `token` on.
+  QuantColumns quantized(int32_t token) const;
+  FloatColumns floats(int32_t token) const;
+
+ private:
+  void quantize(int32_t token, const float* x);
+
+  const Kernels* kernels_;
+  int32_t tokens_ = 0;      // capacity
+  int32_t length_max_ = 0;  // capacity
+  int32_t length_ = 0;
+  bool wants_quantized_ = false;
+  bool wants_float_ = false;
+  HugeBuffer floats_;   // [tokens, length]
+  HugeBuffer values_;   // [tokens, length]
+  HugeBuffer scales_;   // [tokens, length / 32]
+  HugeBuffer sums_;     // [tokens, length / 32]
+  HugeBuffer offsets_;  // [tokens, length / 32]
+};
+
+}  // namespace sluice::engine::cpu

@@ -1,0 +1,398 @@
+#include "engine/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "engine/cpu/available_threads.h"
+#include "engine/cpu/column_buffer.h"
+#include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/kernels.h"
+#include "engine/cpu/kv_store.h"
+#include "engine/cpu/rope_table.h"
+#include "engine/cpu/thread_pool.h"
+#include "engine/cpu/weight_store.h"
+#include "engine/sampler.h"
+
+namespace sluice::engine {
+namespace cpu {
+namespace {
+
+constexpr int32_t kTokenTile =
+    128;  // columns of one work item: 128 quantised columns of a wide layer stay in the L2 cache
+constexpr int32_t kSampleTile = 32;                                // rows whose logits exist at once
+using PanelProducts = std::array<float, kTokenTile * kPanelRows>;  // [columns][16]
+
+struct Activation {
+  HugeBuffer values;  // [tokens_max, width]
+  int32_t tokens_max = 0;
+  int32_t width = 0;
+  float* row(int32_t token) { return values.as<float>() + int64_t{token} * width; }
+};
+
+/// A run of tokens of one row that one worker attends for, per key/value head.
+struct AttendItem {
+  int32_t row = 0;
+  int32_t token_begin = 0;
+  int32_t token_count = 0;
+};
+
+/// What each worker needs for itself.
+struct alignas(64) WorkerMemory {
+  PanelProducts products;
+  PanelProducts more_products;
+  std::vector<float> attention;
+  SamplerScratch sampler;
+};
+
+/// Panel `panel` of a matrix, counted through all its parts.
+std::pair<const PackedPart*, int32_t> find_panel(const PackedMatrix& matrix, int32_t panel) {
+  const PackedPart* part = matrix.parts.data();
+  while (panel >= part->panel_count()) panel -= (part++)->panel_count();
+  return {part, panel};
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(CpuIsa isa, int32_t threads)
+      : isa_(isa),
+        kernels_(kernels_for(isa)),
+        pool_(threads),
+        memories_(static_cast<size_t>(threads)),
+        columns_(kernels_),
+        sample_columns_(kernels_) {}
+
+  std::string description() const override;
+  Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) override;
+  Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) override { return weights_.add_vector(parts); }
+  Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
+  RopeId add_rope(const RopeParams& params) override;
+  Status add_cache(const KvLayout& layout, int32_t block_count) override;
+
+  void begin_step(const Batch& batch) override;
+  void embed(ActivationId out, MatrixId table) override;
+  void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) override;
+  void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) override;
+  void matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) override;
+  void norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) override;
+  Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
+
+ private:
+  Activation& activation(ActivationId id) { return activations_.at(static_cast<size_t>(id.index)); }
+  WorkerMemory& memory(const ThreadPool::Worker& worker) { return memories_[static_cast<size_t>(worker.index())]; }
+  int32_t grain_for(int32_t items) const { return std::clamp(items / (pool_.thread_count() * 8), 1, 8); }
+
+  void norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm);
+  void multiply_panel(const ColumnBuffer& columns, const PackedPart& part, int32_t panel, int32_t token, int32_t count,
+                      PanelProducts& products) const;
+  /// finish(rows, first_row, token, count, products) for every panel and token tile; `rows` are the panel's real ones.
+  template <typename Finish>
+  void multiply(ThreadPool::Worker& worker, const ColumnBuffer& columns, const PackedMatrix& matrix, int32_t tokens,
+                const Finish& finish);
+  void turn_and_store(int32_t token, float* qkv, const AttentionParams& params);
+  void attend_item(const AttendItem& item, int32_t kv_head, Activation& out, Activation& qkv,
+                   const AttentionParams& params, float* scratch);
+  void make_attend_items();
+  void sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head, StepOutput& output);
+
+  const CpuIsa isa_;
+  const Kernels& kernels_;
+  ThreadPool pool_;
+  std::vector<WorkerMemory> memories_;
+  WeightStore weights_;
+  std::vector<Activation> activations_;
+  std::vector<RopeTable> ropes_;
+  KvStore cache_;
+  ColumnBuffer columns_;         // of the step's tokens
+  ColumnBuffer sample_columns_;  // of one tile of sample rows
+  HugeBuffer logits_;            // [kSampleTile, vocab]
+
+  const Batch* batch_ = nullptr;
+  std::vector<AttendItem> attend_items_;
+};
+
+std::string CpuBackend::description() const {
+  const int32_t threads = pool_.thread_count();
+  return "cpu " + std::string(cpu_isa_name(isa_)) + ", " + std::to_string(threads) +
+         (threads == 1 ? " thread" : " threads");
+}
+
+Result<MatrixId> CpuBackend::add_matrix(std::span<const GgufTensor* const> parts) {
+  SLUICE_ASSIGN_OR_RETURN(const MatrixId id, weights_.add_matrix(parts, pool_));
+  SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kSampleTile, weights_.matrix(id).length));
+  return id;
+}
+
+Result<ActivationId> CpuBackend::add_activation(int32_t tokens_max, int32_t width) {
+  Activation made;
+  made.tokens_max = tokens_max;
+  made.width = width;
+  const size_t bytes = static_cast<size_t>(tokens_max) * static_cast<size_t>(width) * sizeof(float);
+  SLUICE_ASSIGN_OR_RETURN(made.values, HugeBuffer::allocate(bytes, "activations"));
+  SLUICE_RETURN_IF_ERROR(columns_.reserve(tokens_max, width));
+  activations_.push_back(std::move(made));
+  return ActivationId{static_cast<int32_t>(activations_.size()) - 1};
+}
+
+RopeId CpuBackend::add_rope(const RopeParams& params) {
+  ropes_.emplace_back(params);
+  return RopeId{static_cast<int32_t>(ropes_.size()) - 1};
+}
+
+Status CpuBackend::add_cache(const KvLayout& layout, int32_t block_count) {
+  SLUICE_ASSIGN_OR_RETURN(cache_, KvStore::allocate(layout, block_count));
+  return Status();
+}
+
+void CpuBackend::begin_step(const Batch& batch) {
+  batch_ = &batch;
+  for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
+  make_attend_items();
+  for (RopeTable& rope : ropes_) rope.resize(batch.token_count());
+  pool_.run([&](ThreadPool::Worker& worker) {
+    worker.for_each(batch.token_count(), 4, [&](int32_t token) {
+      for (RopeTable& rope : ropes_) rope.set(token, batch.positions[static_cast<size_t>(token)]);
+    });
+  });
+}
+
+void CpuBackend::make_attend_items() {
+  attend_items_.clear();
+  for (int32_t row = 0; row < batch_->row_count(); ++row) {
+    const int32_t end = batch_->row_begin[static_cast<size_t>(row) + 1];
+    for (int32_t token = batch_->row_begin[static_cast<size_t>(row)]; token < end; token += kQueryTokens) {
+      attend_items_.push_back({row, token, std::min(kQueryTokens, end - token)});
+    }
+  }
+}
+
+void CpuBackend::embed(ActivationId out, MatrixId table) {
+  Activation& hidden = activation(out);
+  const PackedMatrix& matrix = weights_.matrix(table);
+  SLUICE_CHECK(matrix.parts.size() == 1 && matrix.length == hidden.width);
+  pool_.run([&](ThreadPool::Worker& worker) {
+    worker.for_each(batch_->token_count(), 4, [&](int32_t token) {
+      const int32_t id = batch_->token_ids[static_cast<size_t>(token)];
+      unpack_row(matrix.parts.front(), id, {hidden.row(token), static_cast<size_t>(hidden.width)});
+    });
+  });
+}
+
+void CpuBackend::norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm) {
+  const std::span<const float> weight = weights_.vector(norm.weight);
+  worker.for_each(batch_->token_count(), 1,
+                  [&](int32_t token) { columns_.set_normed(token, in.row(token), weight, norm.epsilon); });
+  worker.barrier();
+}
+
+void CpuBackend::multiply_panel(const ColumnBuffer& columns, const PackedPart& part, int32_t panel, int32_t token,
+                                int32_t count, PanelProducts& products) const {
+  const std::byte* weights = part.panels + panel * part.panel_bytes();
+  switch (part.type) {
+    case TensorType::kF32:
+      return kernels_.dot_f32(weights, columns.floats(token), count, products.data());
+    case TensorType::kF16:
+      return kernels_.dot_f16(weights, columns.floats(token), count, products.data());
+    case TensorType::kBf16:
+      return kernels_.dot_bf16(weights, columns.floats(token), count, products.data());
+    case TensorType::kQ4_0:
+      return kernels_.dot_q4_0(weights, columns.quantized(token), count, products.data());
+    case TensorType::kQ4_1:
+      return kernels_.dot_q4_1(weights, columns.quantized(token), count, products.data());
+    case TensorType::kQ8_0:
+      return kernels_.dot_q8_0(weights, columns.quantized(token), count, products.data());
+  }
+}
+
+template <typename Finish>
+void CpuBackend::multiply(ThreadPool::Worker& worker, const ColumnBuffer& columns, const PackedMatrix& matrix,
+                          int32_t tokens, const Finish& finish) {
+  const int32_t items = matrix.panel_count * ((tokens + kTokenTile - 1) / kTokenTile);
+  PanelProducts& products = memory(worker).products;
+  worker.for_each(items, grain_for(items), [&](int32_t item) {
+    const auto [part, panel] = find_panel(matrix, item % matrix.panel_count);
+    const int32_t token = item / matrix.panel_count * kTokenTile;
+    const int32_t count = std::min(kTokenTile, tokens - token);
+    multiply_panel(columns, *part, panel, token, count, products);
+    const int32_t rows = std::min(kPanelRows, part->row_count - panel * kPanelRows);
+    finish(rows, part->row_begin + panel * kPanelRows, token, count, products.data());
+  });
+}
+
+void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) {
+  Activation& target = activation(out);
+  const PackedMatrix& packed = weights_.matrix(matrix);
+  SLUICE_CHECK(packed.row_count == target.width && packed.length == activation(in).width);
+  const float* added = bias.exists() ? weights_.vector(bias).data() : nullptr;
+  columns_.begin(packed);
+  pool_.run([&](ThreadPool::Worker& worker) {
+    norm_columns(worker, activation(in), norm);
+    multiply(worker, columns_, packed, batch_->token_count(),
+             [&](int32_t rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
+               for (int32_t c = 0; c < count; ++c, products += kPanelRows) {
+                 float* to = target.row(token + c) + first_row;
+                 for (int32_t r = 0; r < rows; ++r) to[r] = products[r] + (added == nullptr ? 0 : added[first_row + r]);
+               }
+             });
+  });
+}
+
+void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) {
+  Activation& target = activation(residual);
+  Activation& source = activation(in);
+  const PackedMatrix& packed = weights_.matrix(matrix);
+  SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width);
+  columns_.begin(packed);
+  pool_.run([&](ThreadPool::Worker& worker) {
+    worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
+    worker.barrier();
+    multiply(worker, columns_, packed, batch_->token_count(),
+             [&](int32_t rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
+               for (int32_t c = 0; c < count; ++c, products += kPanelRows) {
+                 float* to = target.row(token + c) + first_row;
+                 for (int32_t r = 0; r < rows; ++r) to[r] += products[r];
+               }
+             });
+  });
+}
+
+void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) {
+  Activation& target = activation(out);
+  const PackedMatrix& packed = weights_.matrix(gate_up);
+  SLUICE_CHECK(packed.parts.size() == 2 && packed.length == activation(in).width);
+  const PackedPart& gate = packed.parts[0];
+  const PackedPart& up = packed.parts[1];
+  SLUICE_CHECK(gate.row_count == target.width && up.row_count == target.width);
+  const int32_t tokens = batch_->token_count();
+  const int32_t items = gate.panel_count() * ((tokens + kTokenTile - 1) / kTokenTile);
+  columns_.begin(packed);
+  pool_.run([&](ThreadPool::Worker& worker) {
+    norm_columns(worker, activation(in), norm);
+    WorkerMemory& own = memory(worker);
+    worker.for_each(items, grain_for(items), [&](int32_t item) {
+      const int32_t panel = item % gate.panel_count();
+      const int32_t token = item / gate.panel_count() * kTokenTile;
+      const int32_t count = std::min(kTokenTile, tokens - token);
+      multiply_panel(columns_, gate, panel, token, count, own.products);
+      multiply_panel(columns_, up, panel, token, count, own.more_products);
+      kernels_.silu_multiply(own.products.data(), own.more_products.data(), count * kPanelRows);
+      const int32_t first_row = panel * kPanelRows;
+      const auto rows = static_cast<size_t>(std::min(kPanelRows, gate.row_count - first_row));
+      for (int32_t c = 0; c < count; ++c) {
+        std::memcpy(target.row(token + c) + first_row, own.products.data() + c * kPanelRows, rows * sizeof(float));
+      }
+    });
+  });
+}
+
+void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParams& params) {
+  const KvLayout& layout = cache_.layout();
+  SLUICE_CHECK(layout.kv_head_count > 0 && params.layer < layout.layer_count);
+  const int32_t group = params.head_count / layout.kv_head_count;
+  SLUICE_CHECK(group * layout.kv_head_count == params.head_count);
+  SLUICE_CHECK(activation(out).width == params.head_count * layout.head_dim);
+  SLUICE_CHECK(activation(qkv).width == (params.head_count + 2 * layout.kv_head_count) * layout.head_dim);
+  const auto scratch_floats = static_cast<size_t>(cpu::attend_scratch_floats(group, layout.head_dim));
+  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_floats));
+  const auto items = static_cast<int32_t>(attend_items_.size()) * layout.kv_head_count;
+  pool_.run([&](ThreadPool::Worker& worker) {
+    worker.for_each(batch_->token_count(), 1,
+                    [&](int32_t token) { turn_and_store(token, activation(qkv).row(token), params); });
+    worker.barrier();
+    worker.for_each(items, 1, [&](int32_t item) {
+      attend_item(attend_items_[static_cast<size_t>(item / layout.kv_head_count)], item % layout.kv_head_count,
+                  activation(out), activation(qkv), params, memory(worker).attention.data());
+    });
+  });
+}
+
+void CpuBackend::turn_and_store(int32_t token, float* qkv, const AttentionParams& params) {
+  const KvLayout& layout = cache_.layout();
+  const RopeTable& rope = ropes_.at(static_cast<size_t>(params.rope.index));
+  SLUICE_CHECK(rope.dim() <= layout.head_dim);
+  const int32_t turned = params.head_count + layout.kv_head_count;
+  for (int32_t head = 0; head < turned; ++head) rope.rotate(token, qkv + int64_t{head} * layout.head_dim);
+  const float* keys = qkv + int64_t{params.head_count} * layout.head_dim;
+  const float* values = qkv + int64_t{turned} * layout.head_dim;
+  for (int32_t head = 0; head < layout.kv_head_count; ++head) {
+    cache_.write(kernels_, params.layer, batch_->slots[static_cast<size_t>(token)], head,
+                 keys + int64_t{head} * layout.head_dim, values + int64_t{head} * layout.head_dim);
+  }
+}
+
+void CpuBackend::attend_item(const AttendItem& item, int32_t kv_head, Activation& out, Activation& qkv,
+                             const AttentionParams& params, float* scratch) {
+  const KvLayout& layout = cache_.layout();
+  const int32_t group = params.head_count / layout.kv_head_count;
+  const int64_t first_column = int64_t{kv_head} * group * layout.head_dim;
+  cache_.attend(kernels_, {.cache = cache_.head(params.layer, 0, kv_head),
+                           .block_stride = cache_.block_stride(),
+                           .block_ids = batch_->block_ids.data() + batch_->table_begin[static_cast<size_t>(item.row)],
+                           .block_size = layout.block_size,
+                           .head_dim = layout.head_dim,
+                           .group = group,
+                           .token_count = item.token_count,
+                           .first_position = batch_->positions[static_cast<size_t>(item.token_begin)],
+                           .scale = params.scale,
+                           .queries = qkv.row(item.token_begin) + first_column,
+                           .query_stride = qkv.width,
+                           .out = out.row(item.token_begin) + first_column,
+                           .out_stride = out.width,
+                           .scratch = scratch});
+}
+
+Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
+  const PackedMatrix& packed = weights_.matrix(head);
+  const size_t logits_bytes = sizeof(float) * kSampleTile * static_cast<size_t>(packed.row_count);
+  if (logits_.size() < logits_bytes) {
+    SLUICE_ASSIGN_OR_RETURN(logits_, HugeBuffer::allocate(logits_bytes, "logits"));
+  }
+  StepOutput output;
+  output.samples.resize(batch_->samples.size());
+  for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kSampleTile) {
+    sample_tile(begin, activation(in), norm, packed, output);
+  }
+  batch_ = nullptr;
+  return output;
+}
+
+void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head,
+                             StepOutput& output) {
+  const int32_t rows = std::min(kSampleTile, static_cast<int32_t>(batch_->samples.size()) - begin);
+  const auto sample_row = [&](int32_t i) -> const SampleRow& {
+    return batch_->samples[static_cast<size_t>(begin + i)];
+  };
+  const auto logits_row = [&](int32_t i) { return logits_.as<float>() + int64_t{i} * head.row_count; };
+  const std::span<const float> weight = weights_.vector(norm.weight);
+  sample_columns_.begin(head);
+  pool_.run([&](ThreadPool::Worker& worker) {
+    worker.for_each(rows, 1, [&](int32_t i) {
+      sample_columns_.set_normed(i, in.row(sample_row(i).token_index), weight, norm.epsilon);
+    });
+    worker.barrier();
+    multiply(worker, sample_columns_, head, rows,
+             [&](int32_t real_rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
+               for (int32_t c = 0; c < count; ++c) {
+                 std::memcpy(logits_row(token + c) + first_row, products + c * kPanelRows,
+                             static_cast<size_t>(real_rows) * sizeof(float));
+               }
+             });
+    worker.barrier();
+    worker.for_each(rows, 1, [&](int32_t i) {
+      const std::span<const float> logits(logits_row(i), static_cast<size_t>(head.row_count));
+      output.samples[static_cast<size_t>(begin + i)] = sample_token(logits, sample_row(i), memory(worker).sampler);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace cpu
+
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+  SLUICE_ASSIGN_OR_RETURN(const CpuIsa isa, choose_cpu_isa(options.isa));
+  const int32_t threads = options.threads > 0 ? options.threads : available_threads();
+  return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(isa, threads));
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "engine/backend.h"
+
+namespace sluice::engine {
+
+struct CpuOptions {
+  int32_t threads = 0;       ///< compute threads, the caller's included; 0: the cores this process may use
+  std::string isa = "auto";  ///< auto, portable, avx2 or avx512
+};
+
+/// A backend on this machine's processors. FAILED_PRECONDITION when the named instruction set can't be had here.
+///
+/// Weights are packed into panels of 16 rows (engine/cpu/packed_matrix.h). Products with Q4_0, Q4_1 and Q8_0 weights
+/// quantise the activations to 8 bits in blocks of 32; products with float weights are float32. All sums are float32 in
+/// one order per output and instruction set, whatever the batch and the number of threads.
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
+
+}  // namespace sluice::engine

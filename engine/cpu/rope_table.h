@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/backend.h"
+
+namespace sluice::engine::cpu {
+
+/// Cosines and sines of one kind of rotary embedding for the tokens of a step. Angles are computed in double, since at
+/// long positions a float angle would be off by whole hundredths.
+class RopeTable {
+ public:
+  explicit RopeTable(const RopeParams& params);
+
+  /// Room for a step's tokens.
+  void resize(int32_t tokens);
+  /// Angles of one token; tokens may be set by different threads.
+  void set(int32_t token, int32_t position);
+  /// Turns the leading elements of a head [head_dim >= dim] by the token's angles.
+  void rotate(int32_t token, float* head) const;
+
+  int32_t dim() const { return params_.dim; }
+
+ private:
+  RopeParams params_;
+  std::vector<double> frequencies_;  // [dim / 2]
+  std::vector<float> cosines_;       // [tokens, dim / 2]
+  std::vector<float> sines_;         // [tokens, dim / 2]
+};
+
+}  // namespace sluice::engine::cpu

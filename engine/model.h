@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "engine/batch.h"
+
+namespace sluice::engine {
+
+class Backend;
+
+/// One family's forward pass. Holds handles only; weights and buffers live in the backend it was loaded into.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  /// Computes the batch and draws its samples on the backend the model was loaded into.
+  virtual Result<StepOutput> forward(Backend& backend, const Batch& batch) const = 0;
+};
+
+}  // namespace sluice::engine
