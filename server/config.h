@@ -8,43 +8,56 @@
 
 namespace sluice::server {
 
+// The limits that validate() holds each key to stand beside it; the error's field is the key, e.g. "kv.block_size".
+
 /// Section `model`.
 struct ModelSection {
-  std::string path;         ///< GGUF file
-  std::string name;         ///< name that requests may give; empty: the file's own name
-  int32_t max_context = 0;  ///< tokens of prompt and answer together; 0: what the model was trained for
+  std::string path;         ///< GGUF file; needed to serve, at most 4096 bytes
+  std::string name;         ///< name that requests may give; empty: the file's own name; at most 256 bytes
+  int32_t max_context = 0;  ///< tokens of prompt and answer together, 0 to 2^24; 0: what the model was trained for
+
+  Status validate() const;
 };
 
 /// Section `engine`.
 struct EngineSection {
   std::string device = "auto";   ///< auto or cpu
-  int32_t threads = 0;           ///< compute threads; 0: the cores this process may use
+  int32_t threads = 0;           ///< compute threads, 0 to 1024; 0: the cores this process may use
   std::string cpu_isa = "auto";  ///< auto, portable, avx2 or avx512
+
+  Status validate() const;
 };
 
 /// Section `kv`.
 struct KvSection {
   std::string memory = "25%";  ///< bytes, "512MiB", "2GiB", or a share of the memory this process may still use, "25%"
-  int32_t block_size = 16;     ///< tokens in a block
+  int32_t block_size = 16;     ///< tokens in a block, 1 to 1024
   std::string dtype = "f16";   ///< f16 or bf16
+
+  Status validate() const;
 };
 
 /// Section `server`.
 struct ServerSection {
   std::string grpc_listen = "127.0.0.1:50051";
-  std::string http_listen = "127.0.0.1:8080";
-  int32_t drain_timeout_ms = 30000;      ///< running and queued requests may take this long after SIGTERM
-  int32_t stall_timeout_ms = 10000;      ///< a step longer than this makes the daemon unhealthy
-  int32_t stream_buffer_tokens = 16384;  ///< tokens held for a reader that doesn't read; past that its request ends
-  int32_t max_message_mib = 64;          ///< largest gRPC message
+  std::string http_listen = "127.0.0.1:8080";  ///< not the gRPC address, unless both ports are 0
+  int32_t drain_timeout_ms = 30000;  ///< running and queued requests may take this long after SIGTERM; 0 to one hour
+  int32_t stall_timeout_ms = 10000;  ///< a step longer than this makes the daemon unhealthy; 1 to one hour
+  int32_t stream_buffer_tokens = 16384;  ///< held for a reader that doesn't read, then its request ends; 1 to 2^24
+  int32_t max_message_mib = 64;          ///< largest gRPC message, 1 to 1024
+
+  Status validate() const;
 };
 
 /// Section `log`.
 struct LogSection {
   std::string level = "info";  ///< debug, info, warning or error
+
+  Status validate() const;
 };
 
-/// Everything that can be configured; the defaults are those of configs/default.yaml.
+/// Everything that can be configured; the defaults are those of configs/default.yaml. A new field also joins
+/// for_each_key (config_keys.h).
 struct Config {
   ModelSection model;
   EngineSection engine;
@@ -53,7 +66,7 @@ struct Config {
   ServerSection server;
   LogSection log;
 
-  /// The error's field is the key, e.g. "kv.block_size".
+  /// The first key that is out of bounds.
   Status validate() const;
 };
 

@@ -1,0 +1,94 @@
+#include "server/config.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "kvcache/pool_size.h"
+#include "server/listen_address.h"
+
+namespace sluice::server {
+namespace {
+
+Status check_range(std::string_view key, int32_t value, int32_t low, int32_t high) {
+  if (value >= low && value <= high) return {};
+  return invalid_field(std::string(key), "must be from " + std::to_string(low) + " to " + std::to_string(high) +
+                                             ", not " + std::to_string(value));
+}
+
+Status check_choice(std::string_view key, std::string_view value, std::initializer_list<std::string_view> choices) {
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
+  std::string list;
+  for (const std::string_view choice : choices) {
+    if (!list.empty()) list += choice == *(choices.end() - 1) ? " or " : ", ";
+    list += choice;
+  }
+  return invalid_field(std::string(key), "must be " + list + ", not \"" + std::string(value) + '"');
+}
+
+Status check_length(std::string_view key, std::string_view value, size_t high) {
+  if (value.size() <= high) return {};
+  return invalid_field(std::string(key), "must have at most " + std::to_string(high) + " bytes");
+}
+
+Status check_device(std::string_view device) {
+  if (device == "cuda" || device.substr(0, 5) == "cuda:")
+    return invalid_field("engine.device",
+                         "is " + std::string(device) + ", but this build has no CUDA; use auto or cpu");
+  return check_choice("engine.device", device, {"auto", "cpu"});
+}
+
+Status check_listeners(const ServerSection& server) {
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc, parse_listen_address(server.grpc_listen, "server.grpc_listen"));
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress http, parse_listen_address(server.http_listen, "server.http_listen"));
+  if (grpc == http && http.port != 0)
+    return invalid_field("server.http_listen", "must differ from server.grpc_listen, both are " + http.text());
+  return {};
+}
+
+constexpr int32_t kHourMs = 3'600'000;
+
+}  // namespace
+
+Status ModelSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_length("model.path", path, 4096));
+  SLUICE_RETURN_IF_ERROR(check_length("model.name", name, 256));
+  return check_range("model.max_context", max_context, 0, 1 << 24);
+}
+
+Status EngineSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_device(device));
+  SLUICE_RETURN_IF_ERROR(check_range("engine.threads", threads, 0, 1024));
+  return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512"});
+}
+
+Status KvSection::validate() const {
+  // How much there is decides the size at start; here only the spelling counts, so any amount will do.
+  constexpr int64_t kAnyAvailableBytes = int64_t{1} << 40;
+  SLUICE_RETURN_IF_ERROR(kvcache::parse_memory(memory, kAnyAvailableBytes).status());
+  SLUICE_RETURN_IF_ERROR(check_range("kv.block_size", block_size, 1, 1024));
+  return check_choice("kv.dtype", dtype, {"f16", "bf16"});
+}
+
+Status ServerSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_listeners(*this));
+  SLUICE_RETURN_IF_ERROR(check_range("server.drain_timeout_ms", drain_timeout_ms, 0, kHourMs));
+  SLUICE_RETURN_IF_ERROR(check_range("server.stall_timeout_ms", stall_timeout_ms, 1, kHourMs));
+  SLUICE_RETURN_IF_ERROR(check_range("server.stream_buffer_tokens", stream_buffer_tokens, 1, 1 << 24));
+  return check_range("server.max_message_mib", max_message_mib, 1, 1024);
+}
+
+Status LogSection::validate() const {
+  return check_choice("log.level", level, {"debug", "info", "warning", "error"});
+}
+
+Status Config::validate() const {
+  SLUICE_RETURN_IF_ERROR(model.validate());
+  SLUICE_RETURN_IF_ERROR(engine.validate());
+  SLUICE_RETURN_IF_ERROR(kv.validate());
+  SLUICE_RETURN_IF_ERROR(scheduler.validate());
+  SLUICE_RETURN_IF_ERROR(server.validate());
+  return log.validate();
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "server/config.h"
+
+namespace sluice::server {
+
+/// Calls visit(section, key, field) for every key, in the order of configs/default.yaml. The one table of keys: the
+/// reader, the writer and the tests all go through it. `AnyConfig` is Config or const Config.
+///
+/// Structured bindings name every field, so a field or section that is added but not listed here doesn't compile.
+template <typename AnyConfig, typename Visitor>
+void for_each_key(AnyConfig& config, Visitor&& visit) {
+  auto& [model, engine, kv, scheduler, server, log] = config;
+  {
+    auto& [path, name, max_context] = model;
+    visit("model", "path", path);
+    visit("model", "name", name);
+    visit("model", "max_context", max_context);
+  }
+  {
+    auto& [device, threads, cpu_isa] = engine;
+    visit("engine", "device", device);
+    visit("engine", "threads", threads);
+    visit("engine", "cpu_isa", cpu_isa);
+  }
+  {
+    auto& [memory, block_size, dtype] = kv;
+    visit("kv", "memory", memory);
+    visit("kv", "block_size", block_size);
+    visit("kv", "dtype", dtype);
+  }
+  {
+    auto& [max_running, max_queued_requests, tokens_per_step, tpot_target_ms, admission] = scheduler;
+    visit("scheduler", "max_running", max_running);
+    visit("scheduler", "max_queued_requests", max_queued_requests);
+    visit("scheduler", "tokens_per_step", tokens_per_step);
+    visit("scheduler", "tpot_target_ms", tpot_target_ms);
+    visit("scheduler", "admission", admission);
+  }
+  {
+    auto& [grpc_listen, http_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens, max_message_mib] =
+        server;
+    visit("server", "grpc_listen", grpc_listen);
+    visit("server", "http_listen", http_listen);
+    visit("server", "drain_timeout_ms", drain_timeout_ms);
+    visit("server", "stall_timeout_ms", stall_timeout_ms);
+    visit("server", "stream_buffer_tokens", stream_buffer_tokens);
+    visit("server", "max_message_mib", max_message_mib);
+  }
+  auto& [level] = log;
+  visit("log", "level", level);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,99 @@
+#include "server/config.h"
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace sluice::server {
+namespace {
+
+using Change = std::function<void(Config&)>;
+
+/// The field of the error, "" when the configuration is valid.
+std::string fault_of(const Change& change) {
+  Config config;
+  change(config);
+  return config.validate().field();
+}
+
+/// Both ends of a range are taken, the next value on either side is not.
+void expect_range(const std::string& key, int64_t low, int64_t high, const std::function<void(Config&, int32_t)>& set) {
+  const auto fault_at = [&](int64_t value) {
+    return fault_of([&](Config& config) { set(config, static_cast<int32_t>(value)); });
+  };
+  EXPECT_EQ(fault_at(low), "") << key;
+  EXPECT_EQ(fault_at(high), "") << key;
+  EXPECT_EQ(fault_at(low - 1), key);
+  EXPECT_EQ(fault_at(high + 1), key);
+}
+
+TEST(Config, DefaultsAreValid) {
+  EXPECT_EQ(Config().validate(), Status());
+}
+
+TEST(Config, HoldsNumbersToTheirLimits) {
+  expect_range("model.max_context", 0, 1 << 24, [](Config& c, int32_t v) { c.model.max_context = v; });
+  expect_range("engine.threads", 0, 1024, [](Config& c, int32_t v) { c.engine.threads = v; });
+  expect_range("kv.block_size", 1, 1024, [](Config& c, int32_t v) { c.kv.block_size = v; });
+  expect_range("server.drain_timeout_ms", 0, 3'600'000, [](Config& c, int32_t v) { c.server.drain_timeout_ms = v; });
+  expect_range("server.stall_timeout_ms", 1, 3'600'000, [](Config& c, int32_t v) { c.server.stall_timeout_ms = v; });
+  expect_range("server.stream_buffer_tokens", 1, 1 << 24,
+               [](Config& c, int32_t v) { c.server.stream_buffer_tokens = v; });
+  expect_range("server.max_message_mib", 1, 1024, [](Config& c, int32_t v) { c.server.max_message_mib = v; });
+}
+
+TEST(Config, HoldsTextsToTheirLength) {
+  EXPECT_EQ(fault_of([](Config& c) { c.model.path = std::string(4096, 'a'); }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.model.path = std::string(4097, 'a'); }), "model.path");
+  EXPECT_EQ(fault_of([](Config& c) { c.model.name = std::string(256, 'a'); }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.model.name = std::string(257, 'a'); }), "model.name");
+}
+
+TEST(Config, TakesOnlyKnownChoices) {
+  for (const char* const value : {"auto", "cpu"}) EXPECT_EQ(fault_of([&](Config& c) { c.engine.device = value; }), "");
+  for (const char* const value : {"", "CPU", "gpu", "cpu:0", "cuda", "cuda:0"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.engine.device = value; }), "engine.device") << value;
+  for (const char* const value : {"auto", "portable", "avx2", "avx512"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.engine.cpu_isa = value; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.engine.cpu_isa = "sse2"; }), "engine.cpu_isa");
+  for (const char* const value : {"f16", "bf16"}) EXPECT_EQ(fault_of([&](Config& c) { c.kv.dtype = value; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.kv.dtype = "f32"; }), "kv.dtype");
+  for (const char* const value : {"debug", "info", "warning", "error"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.log.level = value; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.log.level = "warn"; }), "log.level");
+}
+
+TEST(Config, AMessageListsTheChoices) {
+  Config config;
+  config.log.level = "warn";
+  EXPECT_EQ(config.validate().message(), "log.level must be debug, info, warning or error, not \"warn\"");
+}
+
+TEST(B35_Config, f_cuda_is_refused_in_a_build_without_it) {
+  Config config;
+  config.engine.device = "cuda:7";
+  EXPECT_EQ(config.validate().message(), "engine.device is cuda:7, but this build has no CUDA; use auto or cpu");
+}
+
+TEST(Config, TakesMemoryAsBytesAmountOrShare) {
+  for (const char* const value : {"536870912", "512MiB", "2GiB", "100%", "12.5%"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.kv.memory = value; }), "") << value;
+  for (const char* const value : {"", "0%", "101%", "-1", "2GB", "lots", "1e3MiB", "nan%"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.kv.memory = value; }), "kv.memory") << value;
+}
+
+TEST(Config, RefusesListenersThatAreNoAddressOrTheSame) {
+  EXPECT_EQ(fault_of([](Config& c) { c.server.grpc_listen = "50051"; }), "server.grpc_listen");
+  EXPECT_EQ(fault_of([](Config& c) { c.server.http_listen = "localhost"; }), "server.http_listen");
+  EXPECT_EQ(fault_of([](Config& c) { c.server.http_listen = c.server.grpc_listen; }), "server.http_listen");
+  EXPECT_EQ(fault_of([](Config& c) { c.server.http_listen = c.server.grpc_listen = "127.0.0.1:0"; }), "");
+}
+
+TEST(Config, ChecksTheSchedulersKeysToo) {
+  EXPECT_EQ(fault_of([](Config& c) { c.scheduler.max_running = 0; }), "scheduler.max_running");
+  EXPECT_EQ(fault_of([](Config& c) { c.scheduler.admission = "guess"; }), "scheduler.admission");
+}
+
+}  // namespace
+}  // namespace sluice::server
