@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include <prometheus/metric_family.h>
+
+#include "scheduler/loop_stats.h"
+
+namespace sluice::server {
+
+/// What the serving loop says about itself, as metric families: gauges of now, and counters since start.
+std::vector<prometheus::MetricFamily> loop_metrics(const scheduler::LoopStats& stats);
+
+}  // namespace sluice::server

@@ -1,0 +1,231 @@
+#include "server/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sluice::server {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Metrics of a loop whose stats the test sets, and what a scrape says.
+struct Daemon {
+  scheduler::LoopStats stats;
+  Metrics metrics{stats, "1.2.3", "tiny", "cpu"};
+
+  /// Value by "name{labels}".
+  std::map<std::string, double> scrape() const {
+    std::map<std::string, double> values;
+    std::istringstream text(metrics.scrape());
+    for (std::string line; std::getline(text, line);) {
+      if (line.empty() || line[0] == '#') continue;
+      const size_t space = line.rfind(' ');
+      EXPECT_TRUE(values.emplace(line.substr(0, space), std::stod(line.substr(space + 1))).second) << line;
+    }
+    return values;
+  }
+  double value(const std::string& series) const {
+    const auto values = scrape();
+    const auto found = values.find(series);
+    if (found != values.end()) return found->second;
+    ADD_FAILURE() << "no series " << series;
+    return -1;
+  }
+};
+
+scheduler::Ledger ledger_of(int32_t tokens, Duration first, Duration last) {
+  scheduler::Ledger ledger;
+  ledger.first_token = ledger.arrival + first;
+  ledger.last_token = ledger.arrival + last;
+  ledger.output_tokens = tokens;
+  return ledger;
+}
+
+TEST(B25_Metrics, a_one_token_gives_a_ttft_and_no_tpot) {
+  Daemon daemon;
+  daemon.metrics.observe_first_token(milliseconds(30));
+  daemon.metrics.observe_sequence(ledger_of(1, milliseconds(30), milliseconds(30)));
+  EXPECT_EQ(daemon.value("sluice_time_to_first_token_seconds_count"), 1);
+  EXPECT_EQ(daemon.value("sluice_time_per_output_token_seconds_count"), 0);
+}
+
+TEST(B25_Metrics, b_no_token_gives_no_tpot_and_no_nan) {
+  Daemon daemon;
+  daemon.metrics.observe_sequence(ledger_of(0, {}, {}));
+  EXPECT_EQ(daemon.value("sluice_time_per_output_token_seconds_count"), 0);
+  EXPECT_EQ(daemon.value("sluice_time_per_output_token_seconds_sum"), 0);
+}
+
+TEST(B25_Metrics, c_tpot_is_last_minus_first_over_tokens_minus_one) {
+  Daemon daemon;
+  daemon.metrics.observe_sequence(ledger_of(11, milliseconds(100), milliseconds(400)));
+  EXPECT_EQ(daemon.value("sluice_time_per_output_token_seconds_count"), 1);
+  EXPECT_NEAR(daemon.value("sluice_time_per_output_token_seconds_sum"), 0.030, 1e-9);
+  daemon.metrics.observe_sequence(ledger_of(2, milliseconds(100), milliseconds(150)));
+  EXPECT_NEAR(daemon.value("sluice_time_per_output_token_seconds_sum"), 0.080, 1e-9);
+}
+
+TEST(B25_Metrics, e_a_request_that_was_not_taken_is_only_counted) {
+  Daemon daemon;
+  daemon.metrics.observe_request(Outcome::kInvalid, 5, 0, milliseconds(1), milliseconds(1));
+  daemon.metrics.observe_request(Outcome::kRefused, 5, 0, milliseconds(1), milliseconds(1));
+  EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"invalid\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"refused\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_time_to_first_token_seconds_count"), 0);
+  EXPECT_EQ(daemon.value("sluice_request_queue_seconds_count"), 0);
+  EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_count"), 0);
+  EXPECT_EQ(daemon.value("sluice_prompt_tokens_total"), 0);
+}
+
+TEST(B25_Metrics, never_has_nan_and_inf_only_as_the_last_bucket) {
+  Daemon daemon;
+  daemon.metrics.observe_first_token(Duration::min());
+  daemon.metrics.observe_first_token(Duration::max());
+  daemon.metrics.observe_token_gap(milliseconds(-5));
+  daemon.metrics.observe_sequence(ledger_of(5, milliseconds(10), milliseconds(5)));
+  daemon.metrics.observe_request(Outcome::kStop, 1, 1, milliseconds(-1), milliseconds(-1));
+  for (const auto& [series, value] : daemon.scrape()) {
+    EXPECT_TRUE(std::isfinite(value)) << series;
+    EXPECT_GE(value, 0) << series;
+    EXPECT_TRUE(series.find("Inf") == std::string::npos || series.find("le=\"+Inf\"") != std::string::npos) << series;
+  }
+}
+
+TEST(Metrics, EndToEndIsObservedOnlyForRequestsThatRanToTheirEnd) {
+  Daemon daemon;
+  for (const Outcome outcome : {Outcome::kCancelled, Outcome::kDeadline, Outcome::kError})
+    daemon.metrics.observe_request(outcome, 10, 3, milliseconds(5), seconds(1));
+  EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_count"), 0);
+  EXPECT_EQ(daemon.value("sluice_request_queue_seconds_count"), 3);
+  for (const Outcome outcome : {Outcome::kStop, Outcome::kLength})
+    daemon.metrics.observe_request(outcome, 10, 3, milliseconds(5), seconds(1));
+  EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_count"), 2);
+  EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_sum"), 2);
+  EXPECT_EQ(daemon.value("sluice_prompt_tokens_total"), 50);
+  EXPECT_EQ(daemon.value("sluice_generated_tokens_total"), 15);
+}
+
+TEST(Metrics, EveryOutcomeIsThereBeforeItHappens) {
+  const Daemon daemon;
+  for (const Outcome outcome : {Outcome::kStop, Outcome::kLength, Outcome::kCancelled, Outcome::kDeadline,
+                                Outcome::kError, Outcome::kRefused, Outcome::kInvalid})
+    EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"" + std::string(outcome_name(outcome)) + "\"}"), 0);
+}
+
+TEST(Metrics, GaugesFollowTheLoopAlsoWhenItIsIdle) {
+  Daemon daemon;
+  daemon.stats.running = 3;
+  daemon.stats.waiting = 4;
+  daemon.stats.blocks_total = 100;
+  daemon.stats.blocks_used = 30;
+  daemon.stats.blocks_reserved = 55;
+  daemon.stats.steps = 7;
+  daemon.stats.prefill_tokens = 8;
+  daemon.stats.decode_tokens = 9;
+  daemon.stats.refused = 2;
+  daemon.stats.last_step_ns = 1'500'000;
+  EXPECT_EQ(daemon.value("sluice_requests_running"), 3);
+  EXPECT_EQ(daemon.value("sluice_requests_waiting"), 4);
+  EXPECT_EQ(daemon.value("sluice_kv_blocks{state=\"free\"}"), 70);
+  EXPECT_EQ(daemon.value("sluice_kv_blocks{state=\"used\"}"), 30);
+  EXPECT_EQ(daemon.value("sluice_kv_blocks{state=\"reserved\"}"), 55);
+  EXPECT_EQ(daemon.value("sluice_kv_blocks_capacity"), 100);
+  EXPECT_EQ(daemon.value("sluice_steps_total"), 7);
+  EXPECT_EQ(daemon.value("sluice_prefill_tokens_total"), 8);
+  EXPECT_EQ(daemon.value("sluice_decode_tokens_total"), 9);
+  EXPECT_EQ(daemon.value("sluice_refused_total"), 2);
+  EXPECT_EQ(daemon.value("sluice_preemptions_total"), 0);
+  EXPECT_NEAR(daemon.value("sluice_last_step_seconds"), 0.0015, 1e-12);
+  daemon.stats.running = 0;
+  EXPECT_EQ(daemon.value("sluice_requests_running"), 0);
+}
+
+/// The upper bounds of a histogram, without +Inf.
+std::vector<double> bounds_of(const std::string& text, const std::string& family) {
+  std::vector<double> bounds;
+  std::istringstream lines(text);
+  const std::string head = family + "_bucket{le=\"";
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(head, 0) == 0 && line.find("+Inf") == std::string::npos)
+      bounds.push_back(std::stod(line.substr(head.size())));
+  }
+  return bounds;
+}
+
+void expect_bounds(const std::string& family, const std::vector<double>& expected) {
+  const std::vector<double> bounds = bounds_of(Daemon().metrics.scrape(), family);
+  EXPECT_TRUE(std::is_sorted(bounds.begin(), bounds.end())) << family;
+  for (const double bound : expected)
+    EXPECT_NE(std::find(bounds.begin(), bounds.end(), bound), bounds.end()) << family << ' ' << bound;
+}
+
+TEST(Metrics, BucketsHoldEveryBoundThatDashboardsKnow) {
+  expect_bounds("sluice_time_to_first_token_seconds",
+                {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75,
+                 1,     2.5,   5,    7.5,  10,   20,   40,   80,  160,  640, 2560});
+  for (const char* const family : {"sluice_inter_token_latency_seconds", "sluice_time_per_output_token_seconds"})
+    expect_bounds(family, {0.001, 0.008, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4,
+                           0.5,   0.75,  1,    2.5,   5,    7.5,   10,  20,   40,  80});
+  for (const char* const family : {"sluice_request_queue_seconds", "sluice_request_end_to_end_seconds"})
+    expect_bounds(family, {0.01, 0.1, 0.3, 0.5, 0.8, 1,   1.5, 2,   2.5, 5,    10,  15,
+                           20,   30,  40,  50,  60,  120, 240, 480, 960, 1920, 7680});
+}
+
+TEST(Metrics, EveryFamilyHasHelpATypeAndOurPrefix) {
+  std::istringstream text(Daemon().metrics.scrape());
+  int families = 0;
+  std::string helped;
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, std::regex("# HELP (\\S+) \\S.*"))) helped = match[1];
+    if (std::regex_match(line, match, std::regex("# TYPE (\\S+) (counter|gauge|histogram)"))) {
+      ++families;
+      EXPECT_EQ(match[1], helped);
+      EXPECT_TRUE(helped.starts_with("sluice_")) << helped;
+      EXPECT_EQ(match[2] == "counter", helped.ends_with("_total")) << helped;
+      EXPECT_TRUE(match[2] != "histogram" || helped.ends_with("_seconds")) << helped;
+    } else {
+      EXPECT_TRUE(line[0] == '#' || line.rfind(helped, 0) == 0) << line;
+    }
+  }
+  EXPECT_EQ(families, 19);
+}
+
+TEST(Metrics, BuildInfoNamesWhatRunsWhateverTheBytes) {
+  EXPECT_EQ(Daemon().value("sluice_build_info{device=\"cpu\",model=\"tiny\",version=\"1.2.3\"}"), 1);
+  const scheduler::LoopStats stats;
+  const std::string text = Metrics(stats, "1", "a\"b\\c\nd\xff", "cpu").scrape();
+  EXPECT_NE(text.find(R"(model="a\"b\\c\nd)"
+                      "\xef\xbf\xbd\""),
+            std::string::npos)
+      << text;
+}
+
+TEST(Metrics, TakesObservationsAndScrapesFromManyThreads) {
+  Daemon daemon;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&daemon] {
+      for (int n = 0; n < 200; ++n) {
+        daemon.metrics.observe_token_gap(milliseconds(1));
+        daemon.metrics.observe_request(Outcome::kStop, 1, 1, milliseconds(1), milliseconds(1));
+        if (n % 50 == 0) static_cast<void>(daemon.metrics.scrape());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(daemon.value("sluice_inter_token_latency_seconds_count"), 800);
+  EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"stop\"}"), 800);
+}
+
+}  // namespace
+}  // namespace sluice::server
