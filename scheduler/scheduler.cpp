@@ -77,7 +77,7 @@ const StepPlan& Scheduler::plan(TimePoint now) {
   plan_.clear();
   expire_deadlines(now);
   admit_waiting(now);
-  refuse_overflow();
+  refuse_overflow(now);
   accept_newcomers();
   slice_decodes(now);
   slice_prompts(now);
@@ -121,15 +121,19 @@ void Scheduler::admit(Request& request, Sequence& sequence) {
   if (!request.has_waiting()) queue_.remove(request);
 }
 
-void Scheduler::refuse_overflow() {
+void Scheduler::refuse_overflow(TimePoint now) {
   const int32_t excess = queue_.unstarted_count() - config_.max_queued_requests;
   // The newest would have to wait for the most departures before there is a place.
   for (int32_t places = excess; places > 0; --places) {
-    Request& request = queue_.newest();
-    SLUICE_CHECK(!request.is_accepted());
-    refuse(request, resource_exhausted("the queue is full: " + std::to_string(config_.max_queued_requests) +
+    Status status = resource_exhausted("the queue is full: " + std::to_string(config_.max_queued_requests) +
                                        " requests are waiting")
-                        .with_retry_after_ms(departures_.retry_after_ms(places)));
+                        .with_retry_after_ms(departures_.retry_after_ms(places));
+    Request& request = queue_.newest();
+    if (request.is_accepted()) {
+      fail(request, status, now);  // one of its sequences was cancelled before this first plan
+    } else {
+      refuse(request, std::move(status));
+    }
   }
 }
 

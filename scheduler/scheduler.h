@@ -88,7 +88,7 @@ class Scheduler {
   void expire_deadlines(TimePoint now);
   void admit_waiting(TimePoint now);
   void admit(Request& request, Sequence& sequence);
-  void refuse_overflow();
+  void refuse_overflow(TimePoint now);
   void accept_newcomers();
   void slice_decodes(TimePoint now);
   void slice_prompts(TimePoint now);

@@ -1,0 +1,112 @@
+#include "scheduler/batch_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/counter_random.h"
+#include "scheduler/scheduler.h"
+
+namespace sluice::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int32_t kBlockSize = 4;
+
+Submission submission_of(uint64_t id, std::vector<int32_t> prompt, int32_t max_new_tokens) {
+  Submission submission;
+  submission.id = {id};
+  submission.prompt = std::move(prompt);
+  submission.seed = 100 + id;
+  submission.max_new_tokens = max_new_tokens;
+  return submission;
+}
+
+/// What an executor would answer if it always drew `token`.
+engine::StepOutput answer_of(const engine::Batch& batch, int32_t token) {
+  engine::StepOutput output;
+  output.samples.resize(batch.samples.size());
+  for (engine::SampledToken& sample : output.samples) sample.token = token;
+  return output;
+}
+
+class BatchBuilder : public ::testing::Test {
+ protected:
+  const StepPlan& plan() {
+    const StepPlan& plan = scheduler_.plan({});
+    build_batch(plan, kBlockSize, batch_);
+    return plan;
+  }
+
+  kvcache::BlockPool pool_{16, kBlockSize};
+  Scheduler scheduler_{{.max_running = 4, .max_queued_requests = 4, .tokens_per_step = 8}, pool_};
+  engine::Batch batch_;
+};
+
+TEST_F(BatchBuilder, WritesADecodeRowAndAPromptChunkInOneForm) {
+  scheduler_.submit(submission_of(1, {11, 12, 13, 14}, 3), {});
+  const StepPlan& first = plan();
+  scheduler_.commit(first, answer_of(batch_, 15), {});
+  scheduler_.submit(submission_of(2, {21, 22, 23, 24, 25, 26, 27, 28, 29}, 1), {});
+  plan();
+
+  EXPECT_THAT(batch_.token_ids, ElementsAre(15, 21, 22, 23, 24, 25, 26, 27));
+  EXPECT_THAT(batch_.positions, ElementsAre(4, 0, 1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(batch_.block_ids, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(batch_.slots, ElementsAre(4, 8, 9, 10, 11, 12, 13, 14));
+  EXPECT_THAT(batch_.row_begin, ElementsAre(0, 1, 8));
+  EXPECT_THAT(batch_.context_lengths, ElementsAre(5, 7));
+  EXPECT_THAT(batch_.table_begin, ElementsAre(0, 2, 4));
+
+  ASSERT_EQ(batch_.samples.size(), 1U);  // the chunk does not reach the end of its prompt
+  const engine::SampleRow& draw = batch_.samples[0];
+  EXPECT_EQ(draw.token_index, 0);
+  EXPECT_EQ(draw.scored_token, -1);
+  EXPECT_EQ(draw.position, 5U);
+  EXPECT_EQ(draw.seed, 101U);
+  EXPECT_THAT(draw.prompt, ElementsAre(11, 12, 13, 14));
+  EXPECT_THAT(draw.output, ElementsAre(15));
+}
+
+TEST_F(BatchBuilder, ScoresEachPromptTokenButTheFirstAndThenDraws) {
+  Submission submission = submission_of(1, {5, 6, 7}, 1);
+  submission.score_prompt = true;
+  submission.sampling.top_logprobs = 2;
+  scheduler_.submit(std::move(submission), {});
+  plan();
+  ASSERT_EQ(batch_.samples.size(), 3U);
+  EXPECT_EQ(batch_.samples[0].scored_token, 6);
+  EXPECT_EQ(batch_.samples[1].scored_token, 7);
+  EXPECT_EQ(batch_.samples[2].scored_token, -1);
+  for (int32_t i = 0; i < 3; ++i) {
+    const engine::SampleRow& sample = batch_.samples[static_cast<size_t>(i)];
+    EXPECT_EQ(sample.token_index, i);
+    EXPECT_EQ(sample.position, static_cast<uint64_t>(i) + 1);
+    EXPECT_EQ(sample.params->top_logprobs, 2);
+  }
+}
+
+TEST_F(BatchBuilder, GivesSiblingsStreamsOfTheirOwn) {
+  Submission submission = submission_of(1, {5, 6}, 1);
+  submission.sequence_count = 3;
+  scheduler_.submit(std::move(submission), {});
+  plan();
+  ASSERT_EQ(batch_.samples.size(), 3U);
+  EXPECT_EQ(batch_.samples[0].seed, 101U);
+  EXPECT_EQ(batch_.samples[1].seed, random_bits(101, 1));
+  EXPECT_EQ(batch_.samples[2].seed, random_bits(101, 2));
+}
+
+TEST_F(BatchBuilder, LeavesNothingOfTheLastBatch) {
+  scheduler_.submit(submission_of(1, {1, 2, 3, 4, 5, 6}, 2), {});
+  const StepPlan& first = plan();
+  scheduler_.commit(first, answer_of(batch_, 9), {});
+  plan();
+  EXPECT_THAT(batch_.token_ids, ElementsAre(9));
+  EXPECT_THAT(batch_.row_begin, ElementsAre(0, 1));
+  EXPECT_THAT(batch_.table_begin, ElementsAre(0, 2));
+  EXPECT_EQ(batch_.samples.size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler

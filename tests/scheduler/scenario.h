@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/batch.h"
+#include "kvcache/block_pool.h"
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/fake_executor.h"
+
+namespace sluice::scheduler {
+
+/// Runs one scenario: text that says, line by line, what is done to the scheduler and what it must answer. The
+/// language:
+///
+///   config block_size=4 blocks=8 max_running=2 max_queued=4 tokens_per_step=16    first, once; any key may be left out
+///   submit A prompt=7 max=3 [n=2] [stop=2] [deadline=50] [score]    stop: its 2nd token is a stop token; deadline: ms
+///   from now cancel A  |  cancel A.1  |  fail_all  |  engine_fails  |  advance 5    the last in ms; a step takes 10 ms
+///   tick -> A+7 B.0+2 => A#1 B?2    the slices of the step, then what happened since the last tick
+///   expect used=2 reserved=3 running=1 waiting=0 room=3    any of them
+///
+/// Sequences of a request with n > 1 are A.0, A.1, ... Happenings: A#3 (its 3rd token), A?2 (2 prompt tokens scored),
+/// A:length, A:stop, A:cancelled, A:never_fits, A:refused, A:deadline, A:internal, A:unavailable. `#` at the start of a
+/// line begins a comment.
+class Scenario {
+ public:
+  /// Failures are reported to GoogleTest with file and line.
+  void run(const std::string& path);
+
+ private:
+  using Options = std::map<std::string, std::string>;
+
+  void run_line(const std::string& line);
+  void configure(const Options& options);
+  void submit(const std::string& name, const Options& options);
+  void cancel(const std::string& name);
+  void tick(const std::string& line);
+  std::string step(const StepPlan& plan);
+  void expect(const Options& options);
+
+  std::string name_of(RequestId id, int32_t sequence) const;
+  std::string text_of(const TokenEvent& event);
+
+  struct Client {
+    std::string name;
+    Submission submission;
+    std::vector<std::vector<int32_t>> expected;  // [sequence][token]
+    std::vector<size_t> token_counts;            // [sequence] so far
+  };
+
+  ManualClock clock_;
+  std::unique_ptr<kvcache::BlockPool> pool_;
+  std::unique_ptr<FakeExecutor> executor_;
+  std::unique_ptr<Scheduler> scheduler_;
+  engine::Batch batch_;
+  std::map<RequestId, Client> clients_;
+};
+
+}  // namespace sluice::scheduler
