@@ -12,7 +12,7 @@
 namespace sluice::engine {
 namespace {
 
-// Far beyond any model there is, and small enough that products of any three stay within 64 bits.
+// Far beyond any model there is, and small enough that products of any two stay within 64 bits.
 constexpr int64_t kVocabMax = int64_t{1} << 22;
 constexpr int64_t kLayersMax = 1024;
 constexpr int64_t kWidthMax = int64_t{1} << 18;

@@ -31,7 +31,7 @@ struct ModelConfig {
 
   /// From a GGUF file's metadata. Refuses by name what it doesn't know (architecture, rope scaling) or nothing here
   /// computes (experts, sliding windows), and values out of range. On success all sizes are positive and fit each
-  /// other, products of any three of them stay within int64, and vocab_size is that of metadata, tokenizer and
+  /// other, products of any two of them stay within int64, and vocab_size is that of metadata, tokenizer and
   /// embedding alike, as far as the file has them.
   static Result<ModelConfig> from_gguf(const GgufFile& file);
 };
