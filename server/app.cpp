@@ -1,0 +1,195 @@
+#include "server/app.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/mutex.h"
+#include "server/config_file.h"
+#include "server/signals.h"
+
+namespace sluice::server {
+
+namespace {
+
+constexpr Duration kHealthPeriod = std::chrono::seconds(1);
+/// What failed at the end of the drain time may still reach its client for so long.
+constexpr Duration kLastWords = std::chrono::milliseconds(500);
+/// For answers that are written, but not yet sent.
+constexpr Duration kFlushPatience = std::chrono::milliseconds(250);
+
+/// Hands a stop from the signal thread to the main one.
+class StopRequest {
+ public:
+  enum class Phase { kStarting, kServing };
+
+  /// The phase that the request met.
+  Phase ask() {
+    const MutexLock lock(mutex_);
+    asked_ = true;
+    changed_.notify_all();
+    return phase_;
+  }
+
+  void begin_serving() {
+    const MutexLock lock(mutex_);
+    phase_ = Phase::kServing;
+  }
+
+  bool wait_until(TimePoint deadline) {
+    const MutexLock lock(mutex_);
+    while (!asked_) {
+      if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+    }
+    return asked_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
+  Phase phase_ SLUICE_GUARDED_BY(mutex_) = Phase::kStarting;
+};
+
+/// Nothing is owed to anybody during the start, so nothing is wound up; a second signal wants no winding up.
+void on_stop_signal(int32_t count, StopRequest& stop) {
+  if (count > 1) std::_Exit(1);
+  if (stop.ask() == StopRequest::Phase::kStarting) std::_Exit(0);
+}
+
+LogLevel log_level(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  return LogLevel::kInfo;
+}
+
+uint64_t random_seed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+int serve(const Config& config, const AppEnvironment& environment, StopRequest& stop) {
+  App app(config, environment);
+  if (const Status started = app.start(); !started.ok()) {
+    std::fprintf(stderr, "sluiced: %s\n", started.message().c_str());
+    return 1;
+  }
+  std::printf("%s\n", app.ready_line().c_str());
+  std::fflush(stdout);
+  stop.begin_serving();
+  while (!stop.wait_until(environment.clock.now() + kHealthPeriod)) app.update_health();
+  app.drain();
+  return 0;
+}
+
+}  // namespace
+
+App::App(const Config& config, AppEnvironment environment) : config_(config), environment_(std::move(environment)) {}
+
+App::~App() {
+  if (grpc_server_ != nullptr) grpc_server_->stop(Duration{});
+  if (http_server_ != nullptr) http_server_->stop();
+}
+
+Status App::start() {
+  const TimePoint began = environment_.clock.now();
+  SLUICE_RETURN_IF_ERROR(listen());
+  SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.version));
+  core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
+                                                                  .executor = *host_.executor,
+                                                                  .clock = environment_.clock,
+                                                                  .wall_clock = environment_.wall_clock,
+                                                                  .seed = environment_.seed,
+                                                                  .block_count = host_.block_count});
+  observed_.store(core_.get());
+  grpc_service_.open(core_->front());
+  grpc_server_->set_serving(true);
+  readiness_.store(Readiness::kReady);
+  log_start(began);
+  return {};
+}
+
+Status App::listen() {
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress http,
+                          parse_listen_address(config_.server.http_listen, "server.http_listen"));
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc,
+                          parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
+  SLUICE_ASSIGN_OR_RETURN(http_server_, HttpServer::start(http, routes()));
+  SLUICE_ASSIGN_OR_RETURN(grpc_server_, GrpcServer::start(grpc, config_.server.max_message_mib, grpc_service_));
+  return {};
+}
+
+std::vector<HttpRoute> App::routes() {
+  return observability_routes({.scrape =
+                                   [this] {
+                                     const ServingCore* core = observed_.load();
+                                     return core == nullptr ? std::string() : core->metrics().scrape();
+                                   },
+                               .health =
+                                   [this] {
+                                     const ServingCore* core = observed_.load();
+                                     return core == nullptr ? Health::kHealthy : core->health();
+                                   },
+                               .readiness = [this] { return readiness_.load(); }});
+}
+
+void App::log_start(TimePoint began) const {
+  Logger& logger = environment_.logger;
+  logger.info("configuration: " + effective_config_line(config_));
+  logger.info("serving", {{"model", host_.served.name},
+                          {"device", host_.served.device},
+                          {"context", std::to_string(host_.served.context_length)},
+                          {"kv_blocks", std::to_string(host_.block_count)},
+                          {"kv_mib", std::to_string(host_.pool_bytes >> 20)},
+                          {"grpc", grpc_address().text()},
+                          {"http", http_address().text()},
+                          {"start_seconds", std::to_string(to_seconds(environment_.clock.now() - began))}});
+}
+
+std::string App::ready_line() const {
+  const nlohmann::ordered_json line = {{"grpc", grpc_address().text()},
+                                       {"http", http_address().text()},
+                                       {"model", host_.served.name},
+                                       {"device", host_.served.device},
+                                       {"version", environment_.version}};
+  // A model's name comes from its file, and need not be UTF-8.
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void App::update_health() {
+  const Health health = core_->health();
+  if (health == told_health_) return;
+  told_health_ = health;
+  grpc_server_->set_serving(health == Health::kHealthy);
+  if (health == Health::kHealthy) {
+    environment_.logger.info("the serving loop makes progress again");
+  } else {
+    environment_.logger.error("the serving loop is stalled: its step runs for longer than server.stall_timeout_ms");
+  }
+}
+
+void App::drain() {
+  environment_.logger.info("draining", {{"drain_timeout_ms", std::to_string(config_.server.drain_timeout_ms)}});
+  readiness_.store(Readiness::kDraining);
+  grpc_server_->set_serving(false);
+  const TimePoint deadline = environment_.clock.now() + std::chrono::milliseconds(config_.server.drain_timeout_ms);
+  const bool complete = core_->drain(deadline, deadline + kLastWords);
+  grpc_server_->stop(kFlushPatience);
+  http_server_->stop();
+  environment_.logger.info("drained", {{"complete", complete ? "yes" : "no"}});
+}
+
+int run_app(const Config& config, std::string_view version) {
+  const SteadyClock clock;
+  const auto wall_clock = [] { return std::chrono::system_clock::now(); };
+  Logger logger(stderr, log_level(config.log.level), wall_clock);
+  StopRequest stop;
+  const SignalThread signals([&stop](int32_t count) { on_stop_signal(count, stop); });
+  return serve(config, {clock, wall_clock, logger, random_seed(), std::string(version)}, stop);
+}
+
+}  // namespace sluice::server

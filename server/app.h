@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/logger.h"
+#include "base/status.h"
+#include "server/config.h"
+#include "server/grpc_server.h"
+#include "server/grpc_service.h"
+#include "server/http_server.h"
+#include "server/model_host.h"
+#include "server/observability_routes.h"
+#include "server/serving_core.h"
+
+namespace sluice::server {
+
+/// What the outside world gives an App; all of it is lent.
+struct AppEnvironment {
+  const Clock& clock;
+  std::function<std::chrono::system_clock::time_point()> wall_clock;
+  Logger& logger;
+  uint64_t seed = 0;  ///< for requests without one
+  std::string version;
+};
+
+/// The daemon in one object: listeners, model and serving core, in the order that makes a bad start fail early: the
+/// ports are taken before the model is loaded. One thread calls it.
+class App {
+ public:
+  App(const Config& config, AppEnvironment environment);
+  /// Ends at once what is still going on.
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  /// Serves when it returns OK. Else one line that says what to do.
+  Status start();
+  /// Where it listens and what it serves, as one line of JSON; after start().
+  std::string ready_line() const;
+  const ListenAddress& grpc_address() const { return grpc_server_->address(); }
+  const ListenAddress& http_address() const { return http_server_->address(); }
+
+  /// Tells grpc.health.v1 whether the loop makes progress; to be called about once a second while serving.
+  void update_health();
+  /// Lets running and queued requests finish within server.drain_timeout_ms, refuses others, then stops listening.
+  void drain();
+
+ private:
+  Status listen();
+  std::vector<HttpRoute> routes();
+  void log_start(TimePoint began) const;
+
+  const Config config_;
+  AppEnvironment environment_;
+  Health told_health_ = Health::kHealthy;
+
+  std::atomic<Readiness> readiness_{Readiness::kLoading};
+  /// Set once there is something to ask; read on the HTTP thread.
+  std::atomic<const ServingCore*> observed_{nullptr};
+  GrpcService grpc_service_;
+  ModelHost host_;
+  std::unique_ptr<ServingCore> core_;
+  std::unique_ptr<HttpServer> http_server_;  // after what its handlers look at, so that it ends before
+  std::unique_ptr<GrpcServer> grpc_server_;
+};
+
+/// Runs the daemon until a signal ends it; the exit code. SIGTERM or SIGINT drains, or ends the start at once (0 both);
+/// a second one ends the process at once (1). 1 also when it can't start. block_signals() was called before any thread
+/// began.
+int run_app(const Config& config, std::string_view version);
+
+}  // namespace sluice::server

@@ -1,0 +1,87 @@
+#include "server/grpc_answers.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/detokenizer.h"
+#include "server/request_parser.h"
+
+namespace sluice::server {
+
+namespace {
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+Status check_count(std::string field, size_t count) {
+  if (count <= static_cast<size_t>(kTextCallTokensMax)) return {};
+  return invalid_field(std::move(field), "is " + std::to_string(count) + " tokens, but one call takes " +
+                                             std::to_string(kTextCallTokensMax));
+}
+
+Result<std::vector<int32_t>> encode(const ServedModel& model, const v1::TokenizeRequest& request) {
+  const auto special = request.parse_special() ? engine::SpecialTokens::kParse : engine::SpecialTokens::kAsText;
+  Result<std::vector<int32_t>> ids = request.add_bos() ? encode_prompt(model, request.text(), special)
+                                                       : model.tokenizer->encode(request.text(), special);
+  if (!ids.ok()) return invalid_field("text", "can't be read: " + ids.status().message());
+  return ids;
+}
+
+}  // namespace
+
+Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1::TokenizeResponse& response) {
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encode(model, request));
+  SLUICE_RETURN_IF_ERROR(check_count("text", ids.size()));
+  response.mutable_ids()->Add(ids.begin(), ids.end());
+  for (const int32_t id : ids) response.add_pieces(std::string(model.tokenizer->token_bytes(id)));
+  return {};
+}
+
+Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response) {
+  SLUICE_RETURN_IF_ERROR(check_count("ids", static_cast<size_t>(request.ids_size())));
+  SLUICE_RETURN_IF_ERROR(check_token_ids("ids", request.ids(), model.tokenizer->vocab_size()));
+  engine::Detokenizer detokenizer(*model.tokenizer);
+  std::string& text = *response.mutable_text();
+  for (const int32_t id : request.ids()) {
+    if (request.keep_special() && model.tokenizer->is_special(id)) {
+      text += detokenizer.flush();
+      text += model.tokenizer->token_bytes(id);
+    } else {
+      text += detokenizer.push(id);
+    }
+  }
+  text += detokenizer.flush();
+  return {};
+}
+
+void describe_model(const ServedModel& model, v1::GetModelResponse& response) {
+  const engine::Tokenizer& tokenizer = *model.tokenizer;
+  response.set_name(model.name);
+  response.set_architecture(model.architecture);
+  response.set_vocab_size(tokenizer.vocab_size());
+  response.set_context_length(model.context_length);
+  response.set_parameter_count(model.parameter_count);
+  if (const std::optional<int32_t> bos = tokenizer.bos_id()) response.set_bos_id(*bos);
+  response.mutable_end_ids()->Add(tokenizer.end_ids().begin(), tokenizer.end_ids().end());
+  response.set_device(model.device);
+  response.set_version(model.version);
+}
+
+void describe_load(const GrpcFront& front, v1::GetLoadResponse& response) {
+  const scheduler::LoopStats& stats = front.stats;
+  response.set_running_sequences(stats.running.load(kRelaxed));
+  response.set_waiting_requests(stats.waiting.load(kRelaxed));
+  response.set_max_running(front.limits.max_running);
+  response.set_max_queued_requests(front.limits.max_queued_requests);
+  response.set_block_size(front.limits.block_size);
+  response.set_blocks_total(stats.blocks_total.load(kRelaxed));
+  response.set_blocks_used(stats.blocks_used.load(kRelaxed));
+  response.set_blocks_reserved(stats.blocks_reserved.load(kRelaxed));
+  response.set_steps(stats.steps.load(kRelaxed));
+  response.set_prefill_tokens(stats.prefill_tokens.load(kRelaxed));
+  response.set_decode_tokens(stats.decode_tokens.load(kRelaxed));
+  response.set_preemptions(stats.preemptions.load(kRelaxed));
+  response.set_draining(front.intake.closed());
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/status.h"
+#include "server/grpc_front.h"
+#include "server/served_model.h"
+#include "sluice/v1/inference.pb.h"
+
+namespace sluice::server {
+
+// What the small calls answer. Thread-safe; errors are INVALID_ARGUMENT that begin with the field.
+
+/// Most tokens of one Tokenize or Detokenize call: their answer must stay in proportion to a message.
+inline constexpr int32_t kTextCallTokensMax = 1 << 20;
+
+Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1::TokenizeResponse& response);
+Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response);
+void describe_model(const ServedModel& model, v1::GetModelResponse& response);
+void describe_load(const GrpcFront& front, v1::GetLoadResponse& response);
+
+}  // namespace sluice::server

@@ -1,0 +1,98 @@
+#include "server/grpc_server.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+namespace sluice::server {
+
+namespace {
+
+constexpr int kMebibyte = 1 << 20;
+/// Reflection is a synchronous service in this gRPC; everything else is callbacks on gRPC's own few threads.
+constexpr int kSyncThreadsMax = 4;
+
+void set_limits(grpc::ServerBuilder& builder, int32_t max_message_mib) {
+  builder.SetMaxReceiveMessageSize(max_message_mib * kMebibyte);
+  builder.SetMaxSendMessageSize(max_message_mib * kMebibyte);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  grpc::ResourceQuota quota("sluice");
+  quota.SetMaxThreads(kSyncThreadsMax);
+  builder.SetResourceQuota(quota);
+  // gRPC would share a busy port between two daemons, and each would get some of the clients.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+/// Clients may ping every 10 s, also between calls; a client that vanished without a word is noticed within 50 s.
+void set_keepalive(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+}
+
+/// gRPC tells of a busy port in its own words on stderr, before we can say it in one line that helps.
+void silence_library_log() {
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+}
+
+gpr_timespec after(Duration patience) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(patience.count(), GPR_TIMESPAN));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const ListenAddress& address, int32_t max_message_mib,
+                                                      GrpcService& service) {
+  silence_library_log();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  set_limits(builder, max_message_mib);
+  set_keepalive(builder);
+  builder.RegisterService(&service);
+  int port = 0;
+  builder.AddListeningPort(address.text(), grpc::InsecureServerCredentials(), &port);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return failed_precondition("can't listen on " + address.text() +
+                               ": the port is in use by another program or this machine has no such address; choose "
+                               "another with --grpc-listen, port 0 picks a free one");
+  }
+  ListenAddress bound{address.host, static_cast<uint16_t>(port)};
+  auto started = std::unique_ptr<GrpcServer>(new GrpcServer(std::move(bound), std::move(server)));
+  started->set_serving(false);
+  return started;
+}
+
+GrpcServer::GrpcServer(ListenAddress address, std::unique_ptr<grpc::Server> server)
+    : address_(std::move(address)), server_(std::move(server)) {}
+
+GrpcServer::~GrpcServer() {
+  stop(Duration{});
+}
+
+void GrpcServer::set_serving(bool serving) {
+  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
+  health->SetServingStatus("", serving);
+  health->SetServingStatus(v1::Inference::service_full_name(), serving);
+}
+
+void GrpcServer::stop(Duration patience) {
+  if (std::exchange(is_stopped_, true)) return;
+  server_->Shutdown(after(patience));
+  server_->Wait();
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "scheduler/loop_stats.h"
+#include "scheduler/mailbox.h"
+#include "server/completion_session.h"
+#include "server/request_parser.h"
+#include "server/stream_pool.h"
+
+namespace sluice::server {
+
+/// The way in for every front: parses a request, registers its session and posts it to the loop. Thread-safe; what it
+/// is given is lent.
+class Intake {
+ public:
+  /// `seed` is drawn anew by each daemon; requests without a seed of their own draw from it.
+  Intake(const ServedModel& model, const SessionServices& services, StreamPool& pool, scheduler::LoopStats& stats,
+         uint64_t seed);
+
+  const ServedModel& model() const { return model_; }
+  const Clock& clock() const { return services_.clock; }
+
+  /// An id for a request that is about to be submitted; a front keeps it for cancel().
+  RequestId next_id() { return RequestId{next_id_.fetch_add(1, std::memory_order_relaxed)}; }
+
+  /// Once OK, the sink gets the request's events; else it gets none and the front answers with the status. `deadline`
+  /// may be TimePoint::max().
+  Status submit(RequestId id, const v1::CompleteRequest& request, TimePoint deadline,
+                std::shared_ptr<CompletionSink> sink);
+  /// The client went away. Harmless for a request that has ended or never was.
+  void cancel(RequestId id);
+
+  /// From now on every request is refused with UNAVAILABLE.
+  void close() { closed_.store(true); }
+  bool closed() const { return closed_.load(); }
+
+ private:
+  Status post(RequestId id, ParsedRequest parsed, std::shared_ptr<CompletionSink> sink);
+  Status refuse(Outcome outcome, Status status);
+
+  const ServedModel& model_;
+  const SessionServices services_;
+  StreamPool& pool_;
+  scheduler::LoopStats& stats_;
+  const uint64_t seed_;
+  std::atomic<uint64_t> next_id_{1};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace sluice::server

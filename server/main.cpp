@@ -1,0 +1,18 @@
+#include <cstdio>
+#include <span>
+
+#include "server/app.h"
+#include "server/flags.h"
+#include "server/signals.h"
+
+int main(int argc, char** argv) {
+  using namespace sluice::server;
+  block_signals();
+  const std::span<const char* const> arguments(argv + 1, static_cast<size_t>(argc > 0 ? argc - 1 : 0));
+  const auto parsed = parse_command_line(arguments, SLUICE_VERSION);
+  if (const auto* exit = std::get_if<EarlyExit>(&parsed)) {
+    std::fputs(exit->text.c_str(), exit->code == 0 ? stdout : stderr);
+    return exit->code;
+  }
+  return run_app(std::get<Config>(parsed), SLUICE_VERSION);
+}

@@ -1,0 +1,81 @@
+#include "server/model_host.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "engine/cpu/cpu_backend.h"
+#include "engine/gguf.h"
+#include "engine/model_executor.h"
+#include "engine/model_loader.h"
+#include "kvcache/pool_size.h"
+#include "server/memory_limit.h"
+
+namespace sluice::server {
+
+namespace {
+
+std::string in_mib(int64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+Result<int32_t> context_length(const ModelSection& section, const engine::ModelConfig& model) {
+  if (section.max_context == 0) return model.context_length;
+  if (section.max_context <= model.context_length) return section.max_context;
+  return invalid_field("model.max_context",
+                       "is " + std::to_string(section.max_context) + ", but the model was trained for " +
+                           std::to_string(model.context_length) + " tokens; ask for no more, or 0");
+}
+
+/// Blocks that kv.memory pays for, from what is free beside the weights.
+Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& layout) {
+  SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_memory_bytes());
+  SLUICE_ASSIGN_OR_RETURN(const int64_t wanted, kvcache::parse_memory(section.memory, available));
+  if (wanted > available) {
+    return invalid_field("kv.memory", "asks for " + in_mib(wanted) + ", but only " + in_mib(available) +
+                                          " are free beside the model; ask for less");
+  }
+  return kvcache::block_count_for(layout, wanted);
+}
+
+Result<engine::LoadedModel> load(const Config& config, const engine::GgufFile& file) {
+  SLUICE_ASSIGN_OR_RETURN(auto backend, engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa}));
+  return engine::load_model(file, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
+}
+
+ServedModel describe(const Config& config, const engine::LoadedModel& model, std::string_view version) {
+  ServedModel served;
+  served.name = config.model.name.empty() ? model.config.name : config.model.name;
+  served.architecture = model.config.architecture;
+  served.device = model.backend->description();
+  served.version = version;
+  served.parameter_count = model.parameter_count;
+  return served;
+}
+
+int32_t tokens_in(int32_t blocks, int32_t block_size) {
+  return static_cast<int32_t>(std::min<int64_t>(int64_t{blocks} * block_size, std::numeric_limits<int32_t>::max()));
+}
+
+}  // namespace
+
+Result<ModelHost> load_model_host(const Config& config, std::string_view version) {
+  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(config.model.path));
+  ModelHost host;
+  SLUICE_ASSIGN_OR_RETURN(host.tokenizer, engine::Tokenizer::from_gguf(file));
+  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, file));
+  host.served = describe(config, model, version);
+  host.served.tokenizer = host.tokenizer.get();
+  SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config));
+  const auto kv_type = engine::kv_type_from_name(config.kv.dtype);
+  SLUICE_CHECK(kv_type.has_value());  // Config::validate() has seen it
+  const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type);
+  SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
+  host.pool_bytes = host.block_count * layout.block_bytes();
+  host.served.pool_tokens = tokens_in(host.block_count, config.kv.block_size);
+  SLUICE_ASSIGN_OR_RETURN(host.executor, engine::ModelExecutor::create(std::move(model), layout, host.block_count));
+  return host;
+}
+
+}  // namespace sluice::server

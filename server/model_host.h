@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/status.h"
+#include "engine/executor.h"
+#include "engine/tokenizer.h"
+#include "server/config.h"
+#include "server/served_model.h"
+
+namespace sluice::server {
+
+/// A model ready to be served: weights on their device, KV pool made. Movable; `served` points into it.
+struct ModelHost {
+  std::unique_ptr<engine::Tokenizer> tokenizer;
+  std::unique_ptr<engine::Executor> executor;
+  ServedModel served;
+  int32_t block_count = 0;  ///< of the KV pool
+  int64_t pool_bytes = 0;
+};
+
+/// Loads the configured model and sizes its KV pool from what memory is left then. Errors are one line that names the
+/// file or the key and says what to do.
+Result<ModelHost> load_model_host(const Config& config, std::string_view version);
+
+}  // namespace sluice::server

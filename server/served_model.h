@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/tokenizer.h"
+
+namespace sluice::server {
+
+/// What the fronts know of the model that is served. Immutable once serving.
+struct ServedModel {
+  std::string name;  ///< the one that requests may give
+  std::string architecture;
+  std::string device;
+  std::string version;  ///< of the daemon
+  int64_t parameter_count = 0;
+  int32_t context_length = 0;                    ///< tokens of prompt and answer together, after model.max_context
+  int32_t pool_tokens = 0;                       ///< tokens the whole KV pool holds
+  const engine::Tokenizer* tokenizer = nullptr;  ///< lent
+};
+
+}  // namespace sluice::server

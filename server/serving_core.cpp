@@ -1,0 +1,55 @@
+#include "server/serving_core.h"
+
+namespace sluice::server {
+
+namespace {
+
+Status shutdown_status() {
+  return unavailable("the daemon is shutting down and its drain time is over");
+}
+
+}  // namespace
+
+ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
+    : clock_(parts.clock),
+      stall_timeout_(std::chrono::milliseconds(config.server.stall_timeout_ms)),
+      pool_(parts.block_count, config.kv.block_size),
+      scheduler_(config.scheduler, pool_),
+      mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
+      metrics_(stats_, parts.model.version, parts.model.name, parts.model.device),
+      intake_(parts.model, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock}, streams_, stats_, parts.seed),
+      front_{.intake = intake_,
+             .stats = stats_,
+             .live_calls = live_calls_,
+             .wall_clock = parts.wall_clock,
+             .limits = {config.scheduler.max_running, config.scheduler.max_queued_requests, config.kv.block_size},
+             .stream_buffer_tokens = config.server.stream_buffer_tokens},
+      loop_(scheduler_, parts.executor, mailbox_, streams_, parts.clock, stats_),
+      loop_thread_([this] { loop_.run(); }) {}
+
+ServingCore::~ServingCore() {
+  // The loop ends once the mailbox is closed and empty and no request is alive; what it delivers last still finds the
+  // stream pool.
+  intake_.close();
+  fail_all();
+  mailbox_.close();
+  loop_thread_.join();
+}
+
+Health ServingCore::health() const {
+  return assess_health(stats_, clock_.now(), stall_timeout_);
+}
+
+bool ServingCore::drain(TimePoint deadline, TimePoint last_deadline) {
+  intake_.close();
+  if (streams_.wait_empty_until(deadline) && live_calls_.wait_none_until(deadline)) return true;
+  fail_all();
+  live_calls_.wait_none_until(last_deadline);
+  return false;
+}
+
+void ServingCore::fail_all() {
+  mailbox_.post(scheduler::FailAll{shutdown_status()});
+}
+
+}  // namespace sluice::server
