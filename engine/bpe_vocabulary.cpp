@@ -84,7 +84,7 @@ class Reader {
   /// `metadata key[index] "name" problem`
   Status fault_at(std::string_view key, size_t index, std::string_view name, std::string_view problem) const {
     return fault(std::string(key) + "[" + std::to_string(index) + "]",
-                 printable_name(name) + " " + std::string(problem));
+                 "\"" + printable_name(name) + "\" " + std::string(problem));
   }
 
   template <typename T>
@@ -201,7 +201,8 @@ class Reader {
     for (size_t i = 0; i < names.size(); ++i) {
       const std::optional<int32_t> id = mergeable_id(names[i]);
       if (!id) {
-        return fault_at(kMergesKey, rank, merge, "names " + printable_name(names[i]) + ", which is no ordinary token");
+        return fault_at(kMergesKey, rank, merge,
+                        "names \"" + printable_name(names[i]) + "\", which is no ordinary token");
       }
       ids[i] = *id;
     }

@@ -1,11 +1,20 @@
 #include "engine/stop_matcher.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 
 namespace sluice::engine {
+namespace {
+
+/// The first `size` bytes of two texts put together.
+std::string head(std::string_view first, std::string_view second, size_t size) {
+  std::string out(first.substr(0, size));
+  out += second.substr(0, size - out.size());
+  return out;
+}
+
+}  // namespace
 
 StopMatcher::StopMatcher(std::vector<std::string> stops) {
   for (std::string& stop : stops) {
@@ -17,24 +26,21 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) {
 
 std::string StopMatcher::push(std::string_view text) {
   if (stopped()) return {};
-  const size_t held_before = held_.size();
-  held_ += text;
+  const std::string_view held_before = held();
   for (size_t i = 0; i < text.size(); ++i) {
     const Pattern* const complete = advance_all(text[i]);
     if (complete == nullptr) continue;
     matched_ = complete->text;
-    held_.resize(held_before + i + 1 - matched_.size());
-    return std::exchange(held_, {});
+    return head(held_before, text, held_before.size() + i + 1 - matched_.size());
   }
-  const size_t safe = held_.size() - longest_partial_match();
-  std::string out = held_.substr(0, safe);
-  held_.erase(0, safe);
-  return out;
+  return head(held_before, text, held_before.size() + text.size() - held().size());
 }
 
 std::string StopMatcher::flush() {
+  if (stopped()) return {};
+  std::string tail(held());
   for (Pattern& pattern : patterns_) pattern.matched = 0;
-  return std::exchange(held_, {});
+  return tail;
 }
 
 std::vector<size_t> StopMatcher::borders(std::string_view text) {
@@ -64,9 +70,11 @@ const StopMatcher::Pattern* StopMatcher::advance_all(char byte) {
   return longest;
 }
 
-size_t StopMatcher::longest_partial_match() const {
-  size_t longest = 0;
-  for (const Pattern& pattern : patterns_) longest = std::max(longest, pattern.matched);
+std::string_view StopMatcher::held() const {
+  std::string_view longest;
+  for (const Pattern& pattern : patterns_) {
+    if (pattern.matched > longest.size()) longest = std::string_view(pattern.text).substr(0, pattern.matched);
+  }
   return longest;
 }
 

@@ -11,8 +11,7 @@ namespace sluice::engine {
 ///
 /// The stop string that is complete first wins, and of several that end at the same byte the longest: the result
 /// doesn't depend on how the text is cut into pieces, and a generation ends as soon as it can. Where text and stop
-/// strings are whole UTF-8, so is all that comes out. A byte is looked at once per stop string, amortised; a piece
-/// costs at most a move of the held tail besides.
+/// strings are whole UTF-8, so is all that comes out. Takes time linear in the text, per stop string.
 class StopMatcher {
  public:
   /// None of `stops` is empty; the caller has checked.
@@ -41,10 +40,11 @@ class StopMatcher {
   static bool advance(Pattern& pattern, char byte);
   /// The longest pattern that `byte` completes; nullptr when there is none.
   const Pattern* advance_all(char byte);
-  size_t longest_partial_match() const;
+  /// The text held back: the longest end of the text so far that a pattern begins with, so it is a view of that
+  /// pattern.
+  std::string_view held() const;
 
   std::vector<Pattern> patterns_;
-  std::string held_;
   std::string matched_;
 };
 

@@ -13,7 +13,7 @@ namespace sluice::engine {
 namespace {
 
 Status refuse(const GgufFile& file, std::string_view key, std::string_view name, std::string_view problem) {
-  return invalid_argument(file.path() + ": metadata " + std::string(key) + " is " + printable_name(name) + ", " +
+  return invalid_argument(file.path() + ": metadata " + std::string(key) + " is \"" + printable_name(name) + "\", " +
                           std::string(problem));
 }
 
