@@ -81,7 +81,7 @@ void FakeExecutor::write(const engine::Batch& batch) {
 std::vector<int32_t> FakeExecutor::read_context(const engine::Batch& batch, int32_t token_index) const {
   const auto after = std::upper_bound(batch.row_begin.begin(), batch.row_begin.end(), token_index);
   const auto row = static_cast<size_t>(after - batch.row_begin.begin()) - 1;
-  const int32_t length = batch.positions.at(static_cast<size_t>(token_index)) + 1;
+  const int32_t length = batch.context_lengths.at(row) - (batch.row_begin.at(row + 1) - 1 - token_index);
   std::vector<int32_t> context;
   for (int32_t position = 0; position < length; ++position) {
     const int32_t entry = batch.table_begin.at(row) + position / block_size_;
