@@ -62,10 +62,11 @@ class Daemon:
         self.channel = self.new_channel()
         self.stub = pb_grpc.InferenceStub(self.channel)
 
-    def new_channel(self):
+    def new_channel(self, *options):
+        """A connection of its own."""
         return grpc.insecure_channel(self.grpc_address, options=[
             ("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 64 << 20),
-            ("grpc.use_local_subchannel_pool", 1)])
+            ("grpc.use_local_subchannel_pool", 1), *options])
 
     def stderr(self):
         return self.stderr_path.read_text(errors="replace")

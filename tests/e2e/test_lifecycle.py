@@ -1,6 +1,5 @@
 """Start, refusal to start, and shutdown (cases B12, B29, B30)."""
 
-import pathlib
 import signal
 import socket
 import subprocess
@@ -9,7 +8,7 @@ import time
 import grpc
 import pytest
 
-from conftest import BIN, FORCE_NO, PATIENCE, ROOT, complete, make_request, refusal
+from conftest import BIN, FORCE_NO, MODEL, PATIENCE, ROOT, complete, make_request
 
 
 def run_sluiced(*options, seconds=2):
@@ -51,21 +50,20 @@ def test_no_model_at_all_says_how_to_give_one():
 
 
 @pytest.mark.parametrize("option", ["--grpc-listen", "--http-listen"])
-def test_a_busy_port_is_named(option, daemon):
+def test_a_busy_port_is_named(option):
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         address = "127.0.0.1:%d" % busy.getsockname()[1]
         other = "--http-listen" if option == "--grpc-listen" else "--grpc-listen"
-        from conftest import MODEL
         code, lines, _ = run_sluiced("--model", MODEL, option, address, other, "127.0.0.1:0")
     assert code == 1
     assert_one_line(lines, address)
 
 
-def test_too_little_memory_is_refused_with_the_numbers():
-    from conftest import MODEL
-    code, lines, _ = run_sluiced("--model", MODEL, "--set", "kv.memory=1MiB", "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+@pytest.mark.parametrize("memory", ["400000", "100000GiB"], ids=["one_block", "more_than_there_is"])
+def test_a_pool_that_cannot_be_is_refused_with_the_numbers(memory):
+    code, lines, _ = run_sluiced("--model", MODEL, "--set", f"kv.memory={memory}", "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
     assert code == 1
     assert_one_line(lines, "kv.memory")
 
@@ -155,7 +153,7 @@ def test_b29_a_g_running_requests_end_before_the_daemon_does(start, number):
 
 def test_b29_health_says_no_while_draining(start):
     server = start({"kv": {"memory": "64MiB"}})
-    call, _ = begin_stream(server, 3000, 1)
+    call, _ = begin_stream(server, 2000, 1)
     assert server.get("/readyz")[0] == 200
     server.signal()
     deadline = time.monotonic() + 2 * PATIENCE
@@ -221,5 +219,3 @@ def test_b29_f_queued_requests_get_an_answer(start):
 def test_the_effective_configuration_is_logged_once(start):
     server = start({"kv": {"memory": "64MiB"}})
     assert server.stderr().count("max_queued_requests") == 1
-    assert refusal(complete, server.stub, "").code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert pathlib.Path(server.stderr_path).exists()
