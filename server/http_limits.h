@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace sluice::server {
+
+/// What one client may cost the listener.
+struct HttpLimits {
+  uint32_t header_bytes = 16 * 1024;                    ///< of a request, its line included; more is answered with 431
+  uint64_t body_bytes = 64 * 1024;                      ///< of a request; more is answered with 413
+  size_t connections = 256;                             ///< open at a time; one more is answered with 503 and closed
+  Duration idle_timeout = std::chrono::seconds(60);     ///< from an answer to the next request's first byte
+  Duration request_timeout = std::chrono::seconds(10);  ///< to send a whole request, and to take a whole answer
+  Duration stop_grace = std::chrono::seconds(1);        ///< for answers being written when the listener stops
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,168 @@
+#include "server/http_server.h"
+
+#include <array>
+#include <future>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "server/http_connection.h"
+
+namespace sluice::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+Status cannot_listen(const ListenAddress& address, const std::string& why) {
+  return failed_precondition("can't listen on " + address.text() + ": " + why);
+}
+
+Status listen_failure(const ListenAddress& address, const error_code& error) {
+  if (error == asio::error::address_in_use)
+    return cannot_listen(address,
+                         "the port is in use by another program; stop it or choose another port, 0 picks a free one");
+  if (error == asio::error::access_denied)
+    return cannot_listen(address, "ports below 1024 need privileges; choose a higher one");
+  if (error == boost::system::errc::address_not_available)
+    return cannot_listen(address, "this machine has no such address; 0.0.0.0 stands for all it has");
+  return cannot_listen(address, error.message());
+}
+
+Result<tcp::endpoint> resolve(asio::io_context& io, const ListenAddress& address) {
+  error_code error;
+  const asio::ip::address numeric = asio::ip::make_address(address.host, error);
+  if (!error) return tcp::endpoint(numeric, address.port);
+  tcp::resolver resolver(io);
+  const auto found = resolver.resolve(address.host, "", tcp::resolver::passive, error);
+  if (error || found.empty()) return cannot_listen(address, "the host has no address; give an IP address");
+  return tcp::endpoint(found.begin()->endpoint().address(), address.port);
+}
+
+/// Tells a client that there is no room for it. The few bytes fit a fresh socket's buffer, so this doesn't block.
+void turn_away(tcp::socket socket) {
+  static constexpr std::string_view kAnswer =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+  error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(kAnswer), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  // What has come already is read, as closing over unread bytes would reset the connection and could overtake the
+  // answer.
+  std::array<char, 4096> unread;
+  socket.read_some(asio::buffer(unread), ignored);
+}
+
+}  // namespace
+
+/// Everything that the I/O thread touches.
+class HttpServer::Listener {
+ public:
+  Listener(std::vector<HttpRoute> routes, const HttpLimits& limits) : router_(std::move(routes)), limits_(limits) {}
+
+  Status listen(const ListenAddress& address) {
+    SLUICE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, resolve(io_, address));
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) return listen_failure(address, error);
+    const tcp::endpoint bound = acceptor_.local_endpoint(error);
+    if (error) return listen_failure(address, error);
+    address_ = {bound.address().to_string(), bound.port()};
+    return {};
+  }
+
+  void run() {
+    accept();
+    thread_ = std::thread([this] {
+      io_.run();
+      stopped_.set_value();
+    });
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    asio::post(io_, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      accept_pause_.cancel();
+      for (HttpConnection* const connection : shared_.open) connection->finish();
+    });
+    // The thread ends by itself once nothing is pending.
+    if (stopped_.get_future().wait_for(limits_.stop_grace) == std::future_status::timeout) {
+      asio::post(io_, [this] {
+        for (HttpConnection* const connection : shared_.open) connection->abort();
+      });
+    }
+    thread_.join();
+  }
+
+  const ListenAddress& address() const { return address_; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (!acceptor_.is_open()) return;
+      if (error) return pause_accepting();
+      admit(std::move(socket));
+      accept();
+    });
+  }
+
+  // Out of file descriptors, most likely: trying again at once would only burn the processor.
+  void pause_accepting() {
+    accept_pause_.expires_after(kAcceptPause);
+    accept_pause_.async_wait([this](const error_code& error) {
+      if (!error && acceptor_.is_open()) accept();
+    });
+  }
+
+  void admit(tcp::socket socket) {
+    if (shared_.open.size() >= limits_.connections) return turn_away(std::move(socket));
+    std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
+  }
+
+  const HttpRouter router_;
+  const HttpLimits limits_;
+  HttpConnection::Shared shared_{router_, limits_, {}};
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_{io_};
+  asio::steady_timer accept_pause_{io_};
+  ListenAddress address_;
+  std::promise<void> stopped_;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+
+HttpServer::~HttpServer() {
+  stop();
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const ListenAddress& address, std::vector<HttpRoute> routes,
+                                                      const HttpLimits& limits) {
+  auto listener = std::make_unique<Listener>(std::move(routes), limits);
+  SLUICE_RETURN_IF_ERROR(listener->listen(address));
+  listener->run();
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
+}
+
+const ListenAddress& HttpServer::address() const {
+  return listener_->address();
+}
+
+void HttpServer::stop() {
+  listener_->stop();
+}
+
+}  // namespace sluice::server
