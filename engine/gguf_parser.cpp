@@ -75,7 +75,7 @@ Result<GgufValue> read_numbers(ByteCursor& cursor, uint64_t count) {
       if (!std::in_range<int64_t>(value))
         return invalid_argument("the number " + std::to_string(value) + " is too large");
     }
-    values[i] = static_cast<Wide>(value);
+    values[i] = static_cast<Wide>(value);  // NOLINT(bugprone-signed-char-misuse): an int8 of the file is a number
   }
   return GgufValue(GgufArray(std::move(values)));
 }

@@ -181,7 +181,8 @@ TEST(GgufFile, WidensArrays) {
   builder.metadata("ints", 9,
                    ByteWriter().number(uint32_t{1}).number(uint64_t{2}).number(int8_t{-1}).number(int8_t{3}));
   builder.metadata("floats", 9, ByteWriter().number(uint32_t{6}).number(uint64_t{1}).number(0.5F));
-  const Result<GgufContents> contents = parse_gguf(builder.build());
+  const std::vector<std::byte> bytes = builder.build();
+  const Result<GgufContents> contents = parse_gguf(bytes);
   ASSERT_TRUE(contents.ok()) << contents.status();
   EXPECT_EQ(contents->metadata.at("ints"), GgufValue(GgufArray(std::vector<int64_t>{-1, 3})));
   EXPECT_EQ(contents->metadata.at("floats"), GgufValue(GgufArray(std::vector<double>{0.5})));
