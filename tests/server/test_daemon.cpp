@@ -1,0 +1,74 @@
+#include "tests/server/test_daemon.h"
+
+#include <utility>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+namespace sluice::server {
+
+TestDaemon::TestDaemon(TestDaemonOptions options)
+    : model_(byte_model(*tokenizer_, options.context_length, options.block_count * options.config.kv.block_size)),
+      executor_(byte_ids(options.script)),
+      core_(options.config, ServingCoreParts{.model = model_,
+                                             .executor = executor_,
+                                             .clock = clock_,
+                                             .wall_clock = [] { return std::chrono::system_clock::now(); },
+                                             .seed = 1,
+                                             .block_count = options.block_count}) {
+  auto server = GrpcServer::start({"127.0.0.1", 0}, options.config.server.max_message_mib, service_);
+  SLUICE_CHECK(server.ok());
+  server_ = std::move(server).value();
+  service_.open(core_.front());
+  server_->set_serving(true);
+}
+
+TestDaemon::~TestDaemon() {
+  server_->stop(Duration{});
+  executor_.release();
+}
+
+std::shared_ptr<grpc::Channel> TestDaemon::new_channel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  arguments.SetMaxSendMessageSize(64 << 20);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::unique_ptr<v1::Inference::Stub> TestDaemon::new_stub() {
+  return v1::Inference::NewStub(new_channel());
+}
+
+bool TestDaemon::becomes_idle() const {
+  const scheduler::LoopStats& stats = core_.stats();
+  return eventually([&] { return stats.running == 0 && stats.waiting == 0 && stats.blocks_used == 0; });
+}
+
+v1::CompleteRequest make_request(const std::string& text, int32_t max_tokens) {
+  v1::CompleteRequest request;
+  request.set_text(text);
+  request.mutable_sampling()->set_temperature(0);
+  request.mutable_stopping()->set_max_tokens(max_tokens);
+  return request;
+}
+
+std::string StreamedAnswer::text(int32_t choice) const {
+  std::string text;
+  for (const v1::CompleteEvent& event : events) {
+    if (event.has_tokens() && event.tokens().index() == choice) text += event.tokens().text();
+  }
+  return text;
+}
+
+StreamedAnswer stream(v1::Inference::Stub& stub, const v1::CompleteRequest& request) {
+  grpc::ClientContext context;
+  StreamedAnswer answer;
+  const auto reader = stub.StreamComplete(&context, request);
+  v1::CompleteEvent event;
+  while (reader->Read(&event)) answer.events.push_back(event);
+  answer.status = reader->Finish();
+  return answer;
+}
+
+}  // namespace sluice::server

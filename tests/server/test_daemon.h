@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <grpcpp/channel.h>
+
+#include "server/grpc_server.h"
+#include "server/grpc_service.h"
+#include "server/serving_core.h"
+#include "sluice/v1/inference.grpc.pb.h"
+#include "tests/server/byte_model.h"
+#include "tests/server/scripted_executor.h"
+
+namespace sluice::server {
+
+struct TestDaemonOptions {
+  Config config;
+  int32_t block_count = 64;
+  int32_t context_length = 512;
+  std::string script = "abcdefghij";
+};
+
+/// The serving core on a scripted engine, behind a real gRPC port on loopback.
+class TestDaemon {
+ public:
+  explicit TestDaemon(TestDaemonOptions options = {});
+  ~TestDaemon();
+
+  /// A stub on a connection of its own.
+  std::unique_ptr<v1::Inference::Stub> new_stub();
+  std::shared_ptr<grpc::Channel> new_channel();
+  std::string address() const { return server_->address().text(); }
+
+  ScriptedExecutor& executor() { return executor_; }
+  ServingCore& core() { return core_; }
+  GrpcServer& server() { return *server_; }
+  const Clock& clock() const { return clock_; }
+
+  /// Until the loop holds no request and no block; false after 20 s.
+  bool becomes_idle() const;
+
+ private:
+  const std::unique_ptr<engine::Tokenizer> tokenizer_ = byte_tokenizer();
+  const SteadyClock clock_;
+  ServedModel model_;
+  ScriptedExecutor executor_;
+  ServingCore core_;
+  GrpcService service_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+/// A greedy request for `max_tokens` tokens after `text`.
+v1::CompleteRequest make_request(const std::string& text, int32_t max_tokens);
+
+/// Every event of a stream, and how it ended.
+struct StreamedAnswer {
+  std::vector<v1::CompleteEvent> events;
+  grpc::Status status;
+
+  std::string text(int32_t choice = 0) const;
+  const v1::CompleteEvent& last() const { return events.back(); }
+};
+StreamedAnswer stream(v1::Inference::Stub& stub, const v1::CompleteRequest& request);
+
+/// Yields the processor until `condition` holds; false after 20 s.
+template <typename Condition>
+bool eventually(const Condition& condition) {
+  const SteadyClock clock;
+  const TimePoint deadline = clock.now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (clock.now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace sluice::server
