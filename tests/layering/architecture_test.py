@@ -17,7 +17,7 @@ ARROWS = {
     "server": {"scheduler", "kvcache", "engine", "base", "proto"},
     "client": {"proto", "base"},
     "offline": {"engine", "base"},
-    "cli": {"client", "offline", "base"},
+    "cli": {"client", "offline", "proto", "base"},
     "bench": {"client", "proto", "base"},
 }
 

@@ -1,0 +1,83 @@
+#include "bench/command_line.h"
+
+#include <charconv>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "client/inference_client.h"
+
+namespace sluice::bench {
+namespace {
+
+bool read_number(std::string_view text, int32_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void add_load_options(CLI::App& app, RunConfig& config) {
+  app.add_option("--concurrency", config.concurrency, "Closed loop: keep this many requests in flight");
+  app.add_option("--rate", config.rate, "Open loop: requests per second on average, at random (Poisson) moments");
+  app.add_option("--requests", config.requests, "Send this many requests");
+  app.add_option("--seconds", config.seconds, "Send requests for this long; those in flight then still end and count");
+  app.add_option("--warmup", config.warmup, "Requests sent before and not measured")->capture_default_str();
+  app.add_option("--in-flight-max", config.in_flight_max, "Open loop: requests beyond wait here, and their wait counts")
+      ->capture_default_str();
+  app.add_option("--seed", config.seed, "Of prompts and arrivals")->capture_default_str();
+}
+
+void add_request_options(CLI::App& app, RunConfig& config) {
+  const auto take_range = [&config](const std::string& text) {
+    const Result<TokenRange> range = parse_token_range(text);
+    if (!range.ok()) throw CLI::ValidationError("--prompt-tokens", range.status().message());
+    config.prompt_tokens = *range;
+  };
+  app.add_option_function<std::string>("--prompt-tokens", take_range, "Length of the prompts; a range is uniform [128]")
+      ->type_name("N[..M]");
+  app.add_option("--output-tokens", config.output_tokens, "Tokens of each answer; end tokens are ignored")
+      ->capture_default_str();
+  app.add_option("--temperature", config.temperature, "0 takes the likeliest token")->capture_default_str();
+}
+
+}  // namespace
+
+Result<TokenRange> parse_token_range(const std::string& text) {
+  const std::string_view view = text;
+  const size_t dots = view.find("..");
+  TokenRange range;
+  const bool has_min = read_number(view.substr(0, dots), range.min);
+  range.max = range.min;
+  const bool has_max = dots == std::string_view::npos || read_number(view.substr(dots + 2), range.max);
+  if (!has_min || !has_max) return invalid_argument("'" + text + "' is not N or N..M");
+  return range;
+}
+
+std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, std::ostream& out,
+                                                  std::ostream& err) {
+  CLI::App app("Loads a running sluiced and measures it, over gRPC.", "sluice-bench");
+  app.set_version_flag("--version", "sluice-bench " SLUICE_VERSION);
+  app.require_subcommand(1);
+  CommandLine line;
+  line.run.address = client::kDefaultAddress;
+  CLI::App* const run =
+      app.add_subcommand("run", "Send requests with random prompts and print throughput and latencies");
+  run->add_option("--address", line.run.address, "The daemon's gRPC address")
+      ->type_name("H:P")
+      ->envname("SLUICE_ADDRESS")
+      ->capture_default_str();
+  add_load_options(*run, line.run);
+  add_request_options(*run, line.run);
+  run->add_option("--json", line.json_file, "Also write the figures to this file")->type_name("FILE");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, out, err) == 0 ? 0 : 2;
+  }
+  if (const Status status = line.run.validate(); !status.ok()) {
+    err << "sluice-bench: " << status.message() << std::endl;
+    return 2;
+  }
+  return line;
+}
+
+}  // namespace sluice::bench

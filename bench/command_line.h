@@ -1,0 +1,25 @@
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "bench/run_config.h"
+
+namespace sluice::bench {
+
+struct CommandLine {
+  RunConfig run;
+  std::string json_file;  ///< empty: none
+};
+
+/// What to do, or the exit code when that is already all (help, or wrong usage with its line on `err`). `arguments`
+/// come without the program's name.
+std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, std::ostream& out,
+                                                  std::ostream& err);
+
+/// "N" or "N..M".
+Result<TokenRange> parse_token_range(const std::string& text);
+
+}  // namespace sluice::bench

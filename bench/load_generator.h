@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "bench/measurements.h"
+#include "bench/pacer.h"
+#include "client/inference_client.h"
+
+namespace sluice::bench {
+
+/// What to send, when, and until when; what is in flight then still ends.
+struct Phase {
+  std::function<v1::CompleteRequest(uint64_t index)> make_request;
+  Pacer& pacer;
+  std::optional<int64_t> requests;  ///< send this many
+  std::optional<TimePoint> end;     ///< send nothing that is meant for this moment or later
+  /// For each request that ended, in the order of their ends. After stop() outcomes that are kCancelled are our own
+  /// doing.
+  std::function<void(const RequestOutcome&)> on_outcome;
+  /// Several times a second.
+  std::function<void()> on_tick;
+};
+
+/// Sends requests when a pacer says so and times their answers. One thread, the caller's, owns all of it and sleeps
+/// when there is nothing to do; gRPC's threads time the events and report ends.
+class LoadGenerator {
+ public:
+  /// The clock is lent, and steady: it is what the waits go by.
+  explicit LoadGenerator(const Clock& clock);
+  ~LoadGenerator();
+  LoadGenerator(const LoadGenerator&) = delete;
+  LoadGenerator& operator=(const LoadGenerator&) = delete;
+
+  /// Runs a phase: returns when everything it sent has ended. All calls of the phase are on the caller's thread.
+  /// Requests are numbered through all phases.
+  void run(client::InferenceClient& client, Phase& phase);
+
+  /// Any thread, any time: sends no more, now or later, and cancels what is in flight.
+  void stop();
+  bool stopped() const;
+
+ private:
+  struct Flight;
+  struct Ended {
+    Flight* flight;
+    Status status;
+  };
+
+  std::optional<TimePoint> next_due(const Phase& phase) const;
+  void send_due(client::InferenceClient& client, Phase& phase);
+  void send(client::InferenceClient& client, v1::CompleteRequest request, TimePoint due);
+  void collect(const std::vector<Ended>& ended, const Phase& phase);
+  /// Sleeps until something ended, `until`, or stop; returns what ended.
+  std::vector<Ended> wait(TimePoint until);
+  void cancel_all();
+
+  const Clock& clock_;
+  uint64_t next_index_ = 0;
+  int64_t sent_in_phase_ = 0;
+  bool all_cancelled_ = false;
+  std::vector<std::unique_ptr<Flight>> flights_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Ended> ended_ SLUICE_GUARDED_BY(mutex_);
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace sluice::bench

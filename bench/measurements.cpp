@@ -1,0 +1,43 @@
+#include "bench/measurements.h"
+
+namespace sluice::bench {
+
+void Measurements::add(const RequestOutcome& outcome) {
+  ++report_.requests;
+  slip_ms_.push_back(to_milliseconds(outcome.slip));
+  if (outcome.status.ok()) {
+    add_answer(outcome);
+  } else {
+    add_error(outcome.status);
+  }
+}
+
+void Measurements::add_answer(const RequestOutcome& outcome) {
+  const client::StreamTiming& timing = outcome.timing;
+  report_.prompt_tokens += outcome.prompt_tokens;
+  report_.output_tokens += timing.completion_tokens;
+  if (timing.completion_tokens != output_tokens_asked_) ++report_.short_answers;
+  if (timing.ttft) ttft_ms_.push_back(to_milliseconds(*timing.ttft));
+  if (timing.tpot) tpot_ms_.push_back(to_milliseconds(*timing.tpot));
+  for (const Duration gap : timing.gaps) itl_ms_.push_back(to_milliseconds(gap));
+  e2e_ms_.push_back(to_milliseconds(timing.end_to_end));
+}
+
+void Measurements::add_error(const Status& status) {
+  ++report_.errors;
+  ErrorCount& error = report_.errors_by_code[std::string(status_code_name(status.code()))];
+  if (error.count++ == 0) error.example = status.message();
+}
+
+Report Measurements::report(Duration duration) const {
+  Report report = report_;
+  report.duration_s = to_seconds(duration);
+  report.ttft_ms = summarize(ttft_ms_);
+  report.tpot_ms = summarize(tpot_ms_);
+  report.itl_ms = summarize(itl_ms_);
+  report.e2e_ms = summarize(e2e_ms_);
+  report.slip_ms = summarize(slip_ms_);
+  return report;
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+namespace sluice::bench {
+
+/// Inclusive.
+struct TokenRange {
+  int32_t min = 128;
+  int32_t max = 128;
+};
+
+/// What `sluice-bench run` sends, and how much of it.
+struct RunConfig {
+  std::string address;
+  std::optional<int32_t> concurrency;  ///< closed loop: this many requests in flight at every moment
+  std::optional<double> rate;          ///< open loop: mean arrivals per second, Poisson
+  std::optional<int64_t> requests;     ///< end after this many were sent
+  std::optional<double> seconds;       ///< send no more after this long
+  TokenRange prompt_tokens;            ///< uniform in the range, per request
+  int32_t output_tokens = 64;          ///< exactly: end tokens are ignored
+  float temperature = 0;
+  int32_t warmup = 2;            ///< requests sent before, at the same concurrency, and not measured
+  uint64_t seed = 0;             ///< of prompts and arrivals
+  int32_t in_flight_max = 4096;  ///< open loop: an arrival beyond waits here, and its wait is part of its latency
+
+  /// Exactly one loop, at least one end, every number in its range.
+  Status validate() const;
+};
+
+}  // namespace sluice::bench

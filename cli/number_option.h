@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/parse_number.h"
+
+namespace sluice::cli {
+
+/// An option that stays empty unless it is given, so that the request says what the user said and no more. Throws what
+/// CLI11 throws.
+template <typename Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<Number>& target,
+                        const std::string& help) {
+  const auto take = [&target, name](const std::string& text) {
+    target = parse_number<Number>(text);
+    if (!target) throw CLI::ValidationError(name, "'" + text + "' is not a number, or out of range");
+  };
+  return app.add_option_function<std::string>(name, take, help)->type_name("N");
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,53 @@
+#include "cli/run.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/complete_command.h"
+#include "cli/status_commands.h"
+#include "cli/token_commands.h"
+
+namespace sluice::cli {
+namespace {
+
+struct AllOptions {
+  CompleteOptions complete;
+  TokenizeCommandOptions tokenize;
+  DetokenizeCommandOptions detokenize;
+  StatusCommandOptions load;
+  StatusCommandOptions models;
+};
+
+void add_commands(CLI::App& app, AllOptions& options) {
+  app.set_version_flag("--version", "sluice " SLUICE_VERSION);
+  app.require_subcommand(1);
+  add_complete_options(*app.add_subcommand("complete", "Continue a prompt; streams the text to stdout"),
+                       options.complete);
+  add_tokenize_options(*app.add_subcommand("tokenize", "Text to token ids"), options.tokenize);
+  add_detokenize_options(*app.add_subcommand("detokenize", "Token ids to text"), options.detokenize);
+  add_status_options(*app.add_subcommand("load", "How busy the daemon is"), options.load);
+  add_status_options(*app.add_subcommand("models", "What the daemon serves"), options.models);
+}
+
+ExitCode run_command(const std::string& name, const AllOptions& options, const Terminal& terminal, const Clock& clock) {
+  if (name == "complete") return run_complete(options.complete, terminal, clock);
+  if (name == "tokenize") return run_tokenize(options.tokenize, terminal);
+  if (name == "detokenize") return run_detokenize(options.detokenize, terminal);
+  if (name == "load") return run_load(options.load, terminal);
+  return run_models(options.models, terminal);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments, const Terminal& terminal, const Clock& clock) {
+  CLI::App app("The Sluice client: asks a running sluiced.", "sluice");
+  AllOptions options;
+  add_commands(app, options);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, terminal.out, terminal.err) == 0 ? kFine : kWrongUsage;
+  }
+  return run_command(app.get_subcommands().front()->get_name(), options, terminal, clock);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <grpcpp/channel.h>
+
+#include "base/status.h"
+#include "client/cancellation.h"
+#include "client/stream_call.h"
+#include "sluice/v1/inference.grpc.pb.h"
+
+namespace sluice::client {
+
+/// Where `sluiced` listens unless it is told otherwise.
+inline constexpr const char* kDefaultAddress = "127.0.0.1:50051";
+
+struct CallOptions {
+  std::chrono::milliseconds timeout{0};  ///< the gRPC deadline, from now; 0 is none
+  Cancellation* cancellation = nullptr;  ///< lent; null when nobody cancels
+};
+
+/// One daemon, by its gRPC address. Failures are Status values: those before acceptance and those of an error event
+/// alike; a daemon that cannot be reached is kUnavailable, with what to do about it. Thread-safe; connects at the first
+/// call and again after a lost connection. Messages may have up to 64 MiB in each direction.
+class InferenceClient {
+ public:
+  using OnEvent = std::function<void(const v1::CompleteEvent&)>;
+
+  /// `address` is H:P, or unix:PATH. HTTP proxies of the environment are not used.
+  explicit InferenceClient(std::string address);
+
+  /// Gives each event to `on_event`, in order, on this thread, and returns when the stream has ended. OK only when the
+  /// answer is whole; what came before a failure has been given.
+  Status stream_complete(const v1::CompleteRequest& request, const OnEvent& on_event, const CallOptions& options = {});
+  Result<v1::CompleteResponse> complete(const v1::CompleteRequest& request, const CallOptions& options = {});
+  Result<v1::TokenizeResponse> tokenize(const v1::TokenizeRequest& request, const CallOptions& options = {});
+  Result<v1::DetokenizeResponse> detokenize(const v1::DetokenizeRequest& request, const CallOptions& options = {});
+  Result<v1::GetModelResponse> get_model(const CallOptions& options = {});
+  Result<v1::GetLoadResponse> get_load(const CallOptions& options = {});
+
+  /// Returns once the daemon's health is SERVING, connecting as often as it takes; kDeadlineExceeded when it is not in
+  /// time.
+  Status wait_until_ready(std::chrono::milliseconds timeout, Cancellation* cancellation = nullptr);
+
+  /// A stream that does not occupy a thread, not started yet. The client outlives it.
+  std::unique_ptr<StreamCall> make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers);
+
+ private:
+  Status end_of_call(const grpc::Status& status, const grpc::ClientContext& context) const;
+  Status cannot_connect() const;
+  template <typename Request, typename Response>
+  Result<Response> call_once(grpc::Status (v1::Inference::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                         Response*),
+                             const Request& request, const CallOptions& options);
+
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Inference::Stub> stub_;
+};
+
+}  // namespace sluice::client
