@@ -39,18 +39,16 @@ constexpr std::array<std::string_view, 6> kEndNames = {
 // Of the GGUF format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 std::optional<BpeTokenKind> kind_of_gguf_type(int64_t type) {
   switch (type) {
-    case 1:
-      return BpeTokenKind::kWord;  // normal
-    case 2:
-      return BpeTokenKind::kSpecial;  // unknown
-    case 3:
-      return BpeTokenKind::kSpecial;  // control
-    case 4:
-      return BpeTokenKind::kAdded;  // user defined
-    case 5:
-      return BpeTokenKind::kUnused;  // unused
-    case 6:
-      return BpeTokenKind::kWord;  // byte
+    case 1:  // normal
+    case 6:  // byte
+      return BpeTokenKind::kWord;
+    case 2:  // unknown
+    case 3:  // control
+      return BpeTokenKind::kSpecial;
+    case 4:  // user defined
+      return BpeTokenKind::kAdded;
+    case 5:  // unused
+      return BpeTokenKind::kUnused;
     default:
       return std::nullopt;
   }
