@@ -103,6 +103,7 @@ TEST(Mailbox, LosesAndInventsNothingBetweenThreads) {
   Mailbox mailbox(1);
   std::atomic<uint64_t> accepted{0};
   std::vector<std::thread> fronts;
+  fronts.reserve(kFronts);
   for (int front = 0; front < kFronts; ++front) {
     fronts.emplace_back([&, front] {
       const uint64_t first = static_cast<uint64_t>(front) * kEach;

@@ -107,8 +107,8 @@ TEST(B20_Siblings, a_DrawTheirOwnTokensAndTheSameOnesEachTime) {
     bench.submit(std::move(submission));
     bench.finish();
     EXPECT_EQ(event_of<SequenceFinished>(bench.events_, 1).ledger.prompt_tokens, 4);
-    std::vector<std::vector<int32_t>> tokens;
-    for (int32_t i = 0; i < 4; ++i) tokens.push_back(tokens_of(bench.events_, 1, i));
+    std::vector<std::vector<int32_t>> tokens(4);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = tokens_of(bench.events_, 1, static_cast<int32_t>(i));
     return tokens;
   };
   const auto first = outputs();

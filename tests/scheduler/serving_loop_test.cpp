@@ -210,6 +210,7 @@ TEST_F(ThreadedLoop, GivesManyFrontsTheOutputOfEachRequestAlone) {
   constexpr int kRequestsEach = 40;
   std::atomic<int> refused{0};
   std::vector<std::thread> fronts;
+  fronts.reserve(kFronts);
   for (int front = 0; front < kFronts; ++front) {
     fronts.emplace_back([&, front] {
       for (int i = 0; i < kRequestsEach; ++i) {
