@@ -18,16 +18,17 @@ namespace {
 struct KeyFlag {
   const char* name;
   const char* full_key;
+  const char* value;  // what it takes, for the help
   const char* help;
 };
 
 constexpr std::array kKeyFlags{
-    KeyFlag{"--model", "model.path", "GGUF file to serve"},
-    KeyFlag{"--grpc-listen", "server.grpc_listen", "host:port of the gRPC API; port 0 picks a free one"},
-    KeyFlag{"--http-listen", "server.http_listen", "host:port of metrics and health; port 0 picks a free one"},
-    KeyFlag{"--device", "engine.device", "auto or cpu"},
-    KeyFlag{"--threads", "engine.threads", "compute threads; 0 takes the cores this process may use"},
-    KeyFlag{"--cpu-isa", "engine.cpu_isa", "auto, portable, avx2 or avx512"},
+    KeyFlag{"--model", "model.path", "FILE", "GGUF file to serve"},
+    KeyFlag{"--grpc-listen", "server.grpc_listen", "HOST:PORT", "of the gRPC API; port 0 picks a free one"},
+    KeyFlag{"--http-listen", "server.http_listen", "HOST:PORT", "of metrics and health; port 0 picks a free one"},
+    KeyFlag{"--device", "engine.device", "DEVICE", "auto or cpu"},
+    KeyFlag{"--threads", "engine.threads", "N", "compute threads; 0 takes the cores this process may use"},
+    KeyFlag{"--cpu-isa", "engine.cpu_isa", "ISA", "auto, portable, avx2 or avx512"},
 };
 
 /// One value for one key, as the command line gives it.
@@ -77,13 +78,19 @@ std::variant<Usage, EarlyExit> parse_usage(std::span<const char* const> argument
   CLI::App app("The Sluice inference daemon: serves one model over gRPC.", "sluiced");
   Usage usage;
   app.set_version_flag("--version", "sluiced " + std::string(version));
-  app.add_option("--config", usage.files, "YAML file; see configs/default.yaml for every key")->allow_extra_args(false);
+  app.add_option("--config", usage.files, "YAML file; see configs/default.yaml for every key")
+      ->allow_extra_args(false)
+      ->option_text("FILE");
   app.add_flag("--check-config", usage.check_config, "print the configuration that would be used, and exit");
   // The values are read back in their order, not here.
   std::vector<std::string> unused;
   for (const KeyFlag& flag : kKeyFlags)
-    app.add_option(flag.name, unused, std::string(flag.help) + " (" + flag.full_key + ")")->allow_extra_args(false);
-  app.add_option("--set", unused, "section.key=value; any key, any number of times")->allow_extra_args(false);
+    app.add_option(flag.name, unused, std::string(flag.help) + " (" + flag.full_key + ")")
+        ->allow_extra_args(false)
+        ->option_text(flag.value);
+  app.add_option("--set", unused, "any key, any number of times")
+      ->allow_extra_args(false)
+      ->option_text("SECTION.KEY=VALUE");
   try {
     // CLI11 takes its arguments from the back.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
