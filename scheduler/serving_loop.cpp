@@ -35,11 +35,17 @@ void ServingLoop::tick() {
   handle_commands();
   const StepPlan& plan = scheduler_.plan(clock_.now());
   if (!plan.empty()) {
-    // The step may be long; the fronts learn before it what room the plan has left.
+    // The step may be long: before it, the fronts learn what room the plan has left, and clients that they were taken
+    // or refused.
     publish();
+    hand_over();
     step(plan);
   }
   publish();
+  hand_over();
+}
+
+void ServingLoop::hand_over() {
   if (std::vector<TokenEvent> events = scheduler_.take_events(); !events.empty()) sink_.deliver(std::move(events));
 }
 

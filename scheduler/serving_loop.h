@@ -37,6 +37,7 @@ class ServingLoop {
   void step(const StepPlan& plan);
   Result<engine::StepOutput> execute(const engine::Batch& batch);
   void publish();
+  void hand_over();
 
   Scheduler& scheduler_;
   engine::Executor& executor_;

@@ -75,8 +75,8 @@ struct TokenEvent {
   std::variant<Accepted, Refused, PromptScored, TokenSampled, SequenceFinished, RequestFailed> what;
 };
 
-/// Takes a step's events off the loop thread. `deliver` is called once a tick on the loop thread and must not block on
-/// a reader.
+/// Takes a step's events off the loop thread. `deliver` is called on the loop thread: before a step if somebody was
+/// taken or refused, and after it. It must not block on a reader.
 class EventSink {
  public:
   virtual ~EventSink() = default;
