@@ -74,6 +74,10 @@ class Backend {
   /// The paged cache, zeroed; called once. RESOURCE_EXHAUSTED when the memory is not to be had.
   virtual Status add_cache(const KvLayout& layout, int32_t block_count) = 0;
 
+  /// Copies whole tokens in or out, from the buffer's first on; for tests and for looking inside.
+  virtual void write(ActivationId to, std::span<const float> values) = 0;
+  virtual void read(ActivationId from, std::span<float> values) = 0;
+
   /// The batch is lent until sample() returns and has token_count() <= every activation's tokens_max.
   virtual void begin_step(const Batch& batch) = 0;
   /// out[t] = table[token_ids[t]]

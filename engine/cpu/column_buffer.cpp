@@ -22,8 +22,8 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
 void ColumnBuffer::begin(const PackedMatrix& matrix) {
   SLUICE_CHECK(matrix.length <= length_max_);
   length_ = matrix.length;
-  wants_quantized_ = matrix.has_quantized;
-  wants_float_ = matrix.has_float;
+  wants_quantized_ = matrix.has_quantized && kernels_->quantized_weights_take == Activations::kInt8;
+  wants_float_ = matrix.has_float || kernels_->quantized_weights_take == Activations::kFloat;
 }
 
 void ColumnBuffer::set(int32_t token, const float* x) {
@@ -47,17 +47,14 @@ void ColumnBuffer::quantize(int32_t token, const float* x) {
                      sums_.as<float>() + block, offsets_.as<int32_t>() + block);
 }
 
-QuantColumns ColumnBuffer::quantized(int32_t token) const {
+Columns ColumnBuffer::from(int32_t token) const {
   const int64_t block = int64_t{token} * (length_ / kQuantBlock);
-  return {.values = values_.as<int8_t>() + int64_t{token} * length_,
+  return {.length = length_,
+          .floats = floats_.as<float>() + int64_t{token} * length_,
+          .values = values_.as<int8_t>() + int64_t{token} * length_,
           .scales = scales_.as<float>() + block,
           .sums = sums_.as<float>() + block,
-          .offsets = offsets_.as<int32_t>() + block,
-          .length = length_};
-}
-
-FloatColumns ColumnBuffer::floats(int32_t token) const {
-  return {.values = floats_.as<float>() + int64_t{token} * length_, .length = length_};
+          .offsets = offsets_.as<int32_t>() + block};
 }
 
 }  // namespace sluice::engine::cpu

@@ -27,8 +27,7 @@ class ColumnBuffer {
   void set_normed(int32_t token, const float* x, std::span<const float> weight, float epsilon);
 
   /// Columns from `token` on.
-  QuantColumns quantized(int32_t token) const;
-  FloatColumns floats(int32_t token) const;
+  Columns from(int32_t token) const;
 
  private:
   void quantize(int32_t token, const float* x);

@@ -70,6 +70,8 @@ class CpuBackend final : public Backend {
   RopeId add_rope(const RopeParams& params) override;
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
 
+  void write(ActivationId to, std::span<const float> values) override;
+  void read(ActivationId from, std::span<float> values) override;
   void begin_step(const Batch& batch) override;
   void embed(ActivationId out, MatrixId table) override;
   void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) override;
@@ -145,6 +147,16 @@ Status CpuBackend::add_cache(const KvLayout& layout, int32_t block_count) {
   return Status();
 }
 
+void CpuBackend::write(ActivationId to, std::span<const float> values) {
+  SLUICE_CHECK(values.size_bytes() <= activation(to).values.size());
+  std::copy(values.begin(), values.end(), activation(to).row(0));
+}
+
+void CpuBackend::read(ActivationId from, std::span<float> values) {
+  SLUICE_CHECK(values.size_bytes() <= activation(from).values.size());
+  std::copy_n(activation(from).row(0), values.size(), values.begin());
+}
+
 void CpuBackend::begin_step(const Batch& batch) {
   batch_ = &batch;
   for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
@@ -191,17 +203,17 @@ void CpuBackend::multiply_panel(const ColumnBuffer& columns, const PackedPart& p
   const std::byte* weights = part.panels + panel * part.panel_bytes();
   switch (part.type) {
     case TensorType::kF32:
-      return kernels_.dot_f32(weights, columns.floats(token), count, products.data());
+      return kernels_.dot_f32(weights, columns.from(token), count, products.data());
     case TensorType::kF16:
-      return kernels_.dot_f16(weights, columns.floats(token), count, products.data());
+      return kernels_.dot_f16(weights, columns.from(token), count, products.data());
     case TensorType::kBf16:
-      return kernels_.dot_bf16(weights, columns.floats(token), count, products.data());
+      return kernels_.dot_bf16(weights, columns.from(token), count, products.data());
     case TensorType::kQ4_0:
-      return kernels_.dot_q4_0(weights, columns.quantized(token), count, products.data());
+      return kernels_.dot_q4_0(weights, columns.from(token), count, products.data());
     case TensorType::kQ4_1:
-      return kernels_.dot_q4_1(weights, columns.quantized(token), count, products.data());
+      return kernels_.dot_q4_1(weights, columns.from(token), count, products.data());
     case TensorType::kQ8_0:
-      return kernels_.dot_q8_0(weights, columns.quantized(token), count, products.data());
+      return kernels_.dot_q8_0(weights, columns.from(token), count, products.data());
   }
 }
 

@@ -21,20 +21,19 @@ inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
 inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
 inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
 
-/// Activations of consecutive tokens in blocks of 32: x = scale * value, |value| <= 127.
-struct QuantColumns {
+/// Activations of consecutive tokens, in the forms that are wanted: floats, and blocks of 32 with x = scale * value,
+/// |value| <= 127.
+struct Columns {
+  int32_t length;          // a multiple of 32 where there are blocks
+  const float* floats;     // [tokens, length]
   const int8_t* values;    // [tokens, length]
   const float* scales;     // [tokens, blocks]
   const float* sums;       // [tokens, blocks] scale * sum of the block's values
   const int32_t* offsets;  // [tokens, blocks] -128 * sum of the block's values
-  int32_t length;          // 32 * blocks
 };
 
-/// Float activations of consecutive tokens.
-struct FloatColumns {
-  const float* values;  // [tokens, length]
-  int32_t length;
-};
+/// What a product looks at in its Columns.
+enum class Activations { kFloat, kInt8 };
 
 /// Causal attention of one group of query heads over one key/value head, for up to kQueryTokens consecutive tokens of
 /// one row.
@@ -59,18 +58,18 @@ int64_t attend_scratch_floats(int32_t group, int32_t head_dim);
 
 /// Dot products of a panel's 16 rows with `count` columns: out[c * 16 + row]. Each is summed in one order whatever
 /// `count` is.
-using QuantDot = void (*)(const std::byte* panel, const QuantColumns& columns, int32_t count, float* out);
-using FloatDot = void (*)(const std::byte* panel, const FloatColumns& columns, int32_t count, float* out);
+using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t count, float* out);
 
 /// One instruction set's kernels.
 struct Kernels {
-  QuantDot dot_q4_0;
-  QuantDot dot_q4_1;
-  QuantDot dot_q8_0;
-  FloatDot dot_f32;
-  FloatDot dot_f16;
-  FloatDot dot_bf16;
-  /// One token of QuantColumns from `length` floats, a multiple of 32.
+  Activations quantized_weights_take;  ///< products with float weights take floats
+  Dot dot_q4_0;
+  Dot dot_q4_1;
+  Dot dot_q8_0;
+  Dot dot_f32;
+  Dot dot_f16;
+  Dot dot_bf16;
+  /// One token of blocks from `length` floats, a multiple of 32.
   void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);
   /// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang & Sennrich 2019); out may be x.
   void (*rms_norm)(const float* x, const float* weight, int32_t length, float epsilon, float* out);

@@ -147,7 +147,7 @@ struct Q8_0 {
 };
 
 template <typename Format, int kTile>
-void dot_half(const std::byte* panel, const QuantColumns& columns, int32_t begin, int half, float* out) {
+void dot_half(const std::byte* panel, const Columns& columns, int32_t begin, int half, float* out) {
   const int32_t blocks = columns.length / kQuantBlock;
   const int8_t* values = columns.values + int64_t{begin} * columns.length;
   const int64_t first = int64_t{begin} * blocks;
@@ -174,14 +174,14 @@ void dot_half(const std::byte* panel, const QuantColumns& columns, int32_t begin
 }
 
 template <typename Format>
-void dot_quant(const std::byte* panel, const QuantColumns& columns, int32_t count, float* out) {
+void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
   for_each_tile<8>(count, [&](auto tile, int32_t begin) {
     dot_half<Format, decltype(tile)::kSize>(panel, columns, begin, 0, out);
     dot_half<Format, decltype(tile)::kSize>(panel, columns, begin, 1, out);
   });
 }
 
-constexpr Kernels kKernels = make_kernels<Avx2>(dot_quant<Q4_0>, dot_quant<Q4_1>, dot_quant<Q8_0>);
+constexpr Kernels kKernels = make_kernels<Avx2>(Activations::kInt8, dot_quant<Q4_0>, dot_quant<Q4_1>, dot_quant<Q8_0>);
 
 }  // namespace
 

@@ -125,7 +125,7 @@ struct Q8_0 {
 };
 
 template <typename Format>
-void dot_quant(const std::byte* panel, const QuantColumns& columns, int32_t count, float* out) {
+void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
   const int32_t blocks = columns.length / kQuantBlock;
   for_each_tile<8>(count, [&](auto tile, int32_t begin) {
     constexpr int kTile = decltype(tile)::kSize;
@@ -159,7 +159,8 @@ void dot_quant(const std::byte* panel, const QuantColumns& columns, int32_t coun
   });
 }
 
-constexpr Kernels kKernels = make_kernels<Avx512>(dot_quant<Q4_0>, dot_quant<Q4_1>, dot_quant<Q8_0>);
+constexpr Kernels kKernels =
+    make_kernels<Avx512>(Activations::kInt8, dot_quant<Q4_0>, dot_quant<Q4_1>, dot_quant<Q8_0>);
 
 }  // namespace
 

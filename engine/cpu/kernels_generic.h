@@ -69,12 +69,12 @@ struct Bf16 {
 };
 
 template <typename V, typename Element>
-void dot_float(const std::byte* panel, const FloatColumns& columns, int32_t count, float* out) {
+void dot_float(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
   constexpr int kParts = kPanelRows / V::kLanes;
   const auto* weights = reinterpret_cast<const typename Element::Stored*>(panel);
   for_each_tile<V::kColumns>(count, [&](auto tile, int32_t begin) {
     constexpr int kTile = decltype(tile)::kSize;
-    const float* x = columns.values + int64_t{begin} * columns.length;
+    const float* x = columns.floats + int64_t{begin} * columns.length;
     typename V::Float sums[kTile][kParts];
 #pragma GCC unroll 32
     for (int i = 0; i < kTile * kParts; ++i) sums[i / kParts][i % kParts] = V::set(0);
@@ -346,8 +346,9 @@ void attend(const AttendTask& task) {
 
 /// The table of an instruction set: what is generic over V, and its own products with quantised weights.
 template <typename V>
-constexpr Kernels make_kernels(QuantDot q4_0, QuantDot q4_1, QuantDot q8_0) {
-  return {.dot_q4_0 = q4_0,
+constexpr Kernels make_kernels(Activations activations, Dot q4_0, Dot q4_1, Dot q8_0) {
+  return {.quantized_weights_take = activations,
+          .dot_q4_0 = q4_0,
           .dot_q4_1 = q4_1,
           .dot_q8_0 = q8_0,
           .dot_f32 = dot_float<V, F32<V>>,

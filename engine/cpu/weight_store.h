@@ -19,8 +19,8 @@ struct PackedMatrix {
   int32_t row_count = 0;
   int32_t length = 0;
   int32_t panel_count = 0;     ///< of all parts
-  bool has_quantized = false;  ///< some part multiplies quantised activations
-  bool has_float = false;      ///< some part multiplies float activations
+  bool has_quantized = false;  ///< some part has quantised weights
+  bool has_float = false;      ///< some part has float weights
 };
 
 /// All weights of a model, packed, in a few large allocations. Filled at load time, read-only after.

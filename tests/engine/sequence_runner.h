@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/batch.h"
+#include "engine/cpu/cpu_backend.h"
+#include "engine/gguf.h"
+#include "engine/model_executor.h"
+
+namespace sluice::engine {
+
+struct ExecutorShape {
+  std::string isa = "auto";
+  int32_t threads = 2;
+  int32_t block_size = 16;
+  int32_t block_count = 256;
+  int32_t tokens_max = 512;
+  KvType kv_type = KvType::kF16;
+};
+
+inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& path, const ExecutorShape& shape) {
+  SLUICE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::open(path));
+  SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = shape.threads, .isa = shape.isa}));
+  SLUICE_ASSIGN_OR_RETURN(LoadedModel model, load_model(file, std::move(backend), shape.tokens_max));
+  const KvLayout layout = KvLayout::for_model(model.config, shape.block_size, shape.kv_type);
+  return ModelExecutor::create(std::move(model), layout, shape.block_count);
+}
+
+/// One sequence as a test drives it: tokens known so far, how many of them are in the cache, and where.
+struct TestSequence {
+  std::vector<int32_t> tokens;
+  int32_t cached = 0;
+  std::vector<int32_t> blocks = {};
+  std::vector<SampledToken> samples = {};
+};
+
+/// Steps sequences through an executor, with blocks handed out in shuffled order.
+class SequenceRunner {
+ public:
+  SequenceRunner(Executor& executor, const ExecutorShape& shape, uint32_t seed = 1)
+      : executor_(&executor), block_size_(shape.block_size), free_(static_cast<size_t>(shape.block_count)) {
+    std::iota(free_.begin(), free_.end(), 0);
+    std::shuffle(free_.begin(), free_.end(), std::mt19937(seed));
+    params_.temperature = 0;
+    params_.top_logprobs = 20;
+  }
+
+  SamplingParams& params() { return params_; }
+
+  /// Adds the next `count` tokens of the sequence to the step; its last token's successor is drawn when the sequence
+  /// has no more.
+  void add_slice(TestSequence& sequence, int32_t count) {
+    for (int32_t i = 0; i < count; ++i, ++sequence.cached) {
+      if (sequence.cached % block_size_ == 0) take_block(sequence);
+      batch_.token_ids.push_back(sequence.tokens.at(static_cast<size_t>(sequence.cached)));
+      batch_.positions.push_back(sequence.cached);
+      batch_.slots.push_back(sequence.blocks.back() * block_size_ + sequence.cached % block_size_);
+    }
+    if (batch_.row_begin.empty()) {
+      batch_.row_begin.push_back(0);
+      batch_.table_begin.push_back(0);
+    }
+    batch_.row_begin.push_back(batch_.token_count());
+    batch_.context_lengths.push_back(sequence.cached);
+    batch_.block_ids.insert(batch_.block_ids.end(), sequence.blocks.begin(), sequence.blocks.end());
+    batch_.table_begin.push_back(static_cast<int32_t>(batch_.block_ids.size()));
+    if (sequence.cached == static_cast<int32_t>(sequence.tokens.size())) draw_for(sequence);
+  }
+
+  /// Adds the next `count` tokens and scores the known successor of each.
+  void add_scored_slice(TestSequence& sequence, int32_t count) {
+    const int32_t first = batch_.token_count();
+    const int32_t first_cached = sequence.cached;
+    add_slice(sequence, count);
+    for (int32_t i = 0; i < count; ++i) {
+      SampleRow row;
+      row.token_index = first + i;
+      row.scored_token = sequence.tokens.at(static_cast<size_t>(first_cached + i + 1));
+      row.params = &params_;
+      batch_.samples.push_back(row);
+      drawing_.push_back(nullptr);
+    }
+  }
+
+  /// Runs the step; drawn tokens are appended to their sequences. Returns all samples.
+  std::vector<SampledToken> step() {
+    const Result<StepOutput> output = executor_->step(batch_);
+    EXPECT_TRUE(output.ok()) << output.status();
+    if (!output.ok()) return {};
+    for (size_t i = 0; i < drawing_.size(); ++i) {
+      if (drawing_[i] == nullptr) continue;
+      drawing_[i]->tokens.push_back(output->samples[i].token);
+      drawing_[i]->samples.push_back(output->samples[i]);
+    }
+    batch_.clear();
+    drawing_.clear();
+    return output->samples;
+  }
+
+  /// Greedy: the next `count` tokens after `prompt`, which goes in as one slice.
+  TestSequence generate(const std::vector<int32_t>& prompt, int32_t count) {
+    TestSequence sequence{.tokens = prompt};
+    for (int32_t i = 0; i < count; ++i) {
+      add_slice(sequence, static_cast<int32_t>(sequence.tokens.size()) - sequence.cached);
+      step();
+    }
+    release(sequence);
+    return sequence;
+  }
+
+  void release(TestSequence& sequence) {
+    free_.insert(free_.end(), sequence.blocks.begin(), sequence.blocks.end());
+    sequence.blocks.clear();
+  }
+
+ private:
+  void take_block(TestSequence& sequence) {
+    ASSERT_FALSE(free_.empty()) << "the test needs more blocks";
+    sequence.blocks.push_back(free_.back());
+    free_.pop_back();
+  }
+
+  void draw_for(TestSequence& sequence) {
+    SampleRow row;
+    row.token_index = batch_.token_count() - 1;
+    row.params = &params_;
+    batch_.samples.push_back(row);
+    drawing_.push_back(&sequence);
+  }
+
+  Executor* executor_;
+  int32_t block_size_;
+  std::vector<int32_t> free_;
+  SamplingParams params_;
+  Batch batch_;
+  std::vector<TestSequence*> drawing_;  // by sample; nullptr where one is only scored
+};
+
+/// The tokens drawn in a sequence.
+inline std::vector<int32_t> drawn_tokens(const TestSequence& sequence) {
+  std::vector<int32_t> ids;
+  for (const SampledToken& sample : sequence.samples) ids.push_back(sample.token);
+  return ids;
+}
+
+}  // namespace sluice::engine
