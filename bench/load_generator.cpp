@@ -77,12 +77,12 @@ void LoadGenerator::send(client::InferenceClient& client, v1::CompleteRequest re
 }
 
 void LoadGenerator::collect(const std::vector<Ended>& ended, const Phase& phase) {
-  for (const auto& [flight, status] : ended) {
-    phase.on_outcome({.status = status,
-                      .timing = flight->stopwatch.timing(),
-                      .prompt_tokens = flight->prompt_tokens,
-                      .slip = flight->slip});
-    std::erase_if(flights_, [&](const std::unique_ptr<Flight>& other) { return other.get() == flight; });
+  for (const Ended& end : ended) {
+    phase.on_outcome({.status = end.status,
+                      .timing = end.flight->stopwatch.timing(),
+                      .prompt_tokens = end.flight->prompt_tokens,
+                      .slip = end.flight->slip});
+    std::erase_if(flights_, [&](const std::unique_ptr<Flight>& other) { return other.get() == end.flight; });
   }
 }
 

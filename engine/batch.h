@@ -20,8 +20,8 @@ struct SampleRow {
   uint64_t position = 0;                   ///< of the drawn token in its sequence
 };
 
-/// One forward pass over a ragged batch: each row is the next slice of one sequence. A prefill chunk and a decode row differ only
-/// in length. Built on the loop thread from a StepPlan, read by an Executor.
+/// One forward pass over a ragged batch: each row is the next slice of one sequence. A prefill chunk and a decode row
+/// differ only in length. Built on the loop thread from a StepPlan, read by an Executor.
 struct Batch {
   std::vector<int32_t> token_ids;        // [tokens]
   std::vector<int32_t> positions;        // [tokens] place in the sequence, from 0

@@ -1,8 +1,6 @@
 """Streams a completion from a running sluiced. usage: stream_completion.py [HOST:PORT] [PROMPT]
 
-    pip install grpcio grpcio-tools
-    python -m grpc_tools.protoc -Iproto --python_out=. --grpc_python_out=. sluice/v1/inference.proto
-    python examples/stream_completion.py
+Needs grpcio, and the modules that grpc_tools.protoc makes from the proto, in the current folder; README.md has the commands.
 """
 
 import os

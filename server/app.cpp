@@ -78,9 +78,9 @@ int serve(const Config& config, const AppEnvironment& environment, StopRequest& 
     std::fprintf(stderr, "sluiced: %s\n", started.message().c_str());
     return 1;
   }
+  stop.begin_serving();
   std::printf("%s\n", app.ready_line().c_str());
   std::fflush(stdout);
-  stop.begin_serving();
   while (!stop.wait_until(environment.clock.now() + kHealthPeriod)) app.update_health();
   app.drain();
   return 0;

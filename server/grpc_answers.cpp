@@ -20,6 +20,11 @@ Status check_count(std::string field, size_t count) {
 }
 
 Result<std::vector<int32_t>> encode(const ServedModel& model, const v1::TokenizeRequest& request) {
+  // Before it is read: that takes one of gRPC's few threads.
+  if (request.text().size() > kTextCallBytesMax) {
+    return invalid_field("text", "is " + std::to_string(request.text().size()) + " bytes, but one call takes " +
+                                     std::to_string(kTextCallBytesMax));
+  }
   const auto special = request.parse_special() ? engine::SpecialTokens::kParse : engine::SpecialTokens::kAsText;
   Result<std::vector<int32_t>> ids = request.add_bos() ? encode_prompt(model, request.text(), special)
                                                        : model.tokenizer->encode(request.text(), special);

@@ -11,6 +11,8 @@ namespace sluice::server {
 
 /// Most tokens of one Tokenize or Detokenize call: their answer must stay in proportion to a message.
 inline constexpr int32_t kTextCallTokensMax = 1 << 20;
+/// Most bytes of text in one Tokenize.
+inline constexpr size_t kTextCallBytesMax = 1 << 20;
 
 Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1::TokenizeResponse& response);
 Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response);

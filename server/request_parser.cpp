@@ -12,6 +12,10 @@ namespace {
 
 constexpr int32_t kChoicesMax = 64;
 constexpr int32_t kStopsMax = 16;
+/// A stop string is matched in every choice, each with state of its own.
+constexpr size_t kStopBytesMax = 1024;
+/// Texts up to this size are tokenised in any case, so that a refusal can say how many tokens they are.
+constexpr int64_t kExactBytesMax = 1 << 20;
 constexpr int32_t kStopTokenIdsMax = 64;
 constexpr size_t kQuotedBytesMax = 200;  ///< of what a client sent, in a message
 
@@ -42,7 +46,19 @@ Result<std::vector<int32_t>> prompt_from_ids(const v1::TokenIds& token_ids, cons
   return std::vector<int32_t>(token_ids.ids().begin(), token_ids.ids().end());
 }
 
+/// Reading a text of many megabytes would keep one of gRPC's few threads busy for seconds, only to refuse it: what is
+/// too long whatever its tokens are is refused by its bytes.
+Status check_text_can_fit(std::string_view text, const ServedModel& model) {
+  const auto bytes = static_cast<int64_t>(text.size());
+  const int64_t longest = model.longest_token_bytes;
+  if (bytes <= std::max(kExactBytesMax, model.context_length * longest)) return {};
+  return invalid_field("prompt.text", "has " + std::to_string(bytes) + " bytes, at least " +
+                                          std::to_string((bytes + longest - 1) / longest) +
+                                          " tokens, but the context holds " + std::to_string(model.context_length));
+}
+
 Result<std::vector<int32_t>> prompt_from_text(const v1::CompleteRequest& request, const ServedModel& model) {
+  SLUICE_RETURN_IF_ERROR(check_text_can_fit(request.text(), model));
   const auto special = request.parse_special() ? engine::SpecialTokens::kParse : engine::SpecialTokens::kAsText;
   Result<std::vector<int32_t>> prompt = encode_prompt(model, request.text(), special);
   if (!prompt.ok()) return invalid_field("prompt.text", "can't be read: " + prompt.status().message());
@@ -108,7 +124,12 @@ Result<std::vector<std::string>> parse_stops(const v1::StoppingOptions& options)
                          "may hold " + std::to_string(kStopsMax) + " strings" + got(options.stop_size()));
   }
   for (int i = 0; i < options.stop_size(); ++i) {
-    if (options.stop(i).empty()) return invalid_field("stopping.stop[" + std::to_string(i) + "]", "must not be empty");
+    const std::string field = "stopping.stop[" + std::to_string(i) + "]";
+    if (options.stop(i).empty()) return invalid_field(field, "must not be empty");
+    if (options.stop(i).size() > kStopBytesMax) {
+      return invalid_field(field, "must be at most " + std::to_string(kStopBytesMax) + " bytes" +
+                                      got(static_cast<int64_t>(options.stop(i).size())));
+    }
   }
   return std::vector<std::string>(options.stop().begin(), options.stop().end());
 }

@@ -14,6 +14,7 @@ struct ServedModel {
   std::string device;
   std::string version;  ///< of the daemon
   int64_t parameter_count = 0;
+  int32_t longest_token_bytes = 1;               ///< of the vocabulary: a text has at least its bytes / this tokens
   int32_t context_length = 0;                    ///< tokens of prompt and answer together, after model.max_context
   int32_t pool_tokens = 0;                       ///< tokens the whole KV pool holds
   const engine::Tokenizer* tokenizer = nullptr;  ///< lent

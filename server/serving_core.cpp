@@ -32,7 +32,6 @@ ServingCore::~ServingCore() {
   // stream pool.
   intake_.close();
   fail_all();
-  mailbox_.close();
   loop_thread_.join();
 }
 
@@ -49,6 +48,8 @@ bool ServingCore::drain(TimePoint deadline, TimePoint last_deadline) {
 }
 
 void ServingCore::fail_all() {
+  // In this order: a request that was still being read when the doors closed must not be posted behind the failure.
+  mailbox_.close();
   mailbox_.post(scheduler::FailAll{shutdown_status()});
 }
 

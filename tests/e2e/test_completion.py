@@ -3,7 +3,7 @@
 import grpc
 import pytest
 
-from conftest import FORCE_NO, NO, complete, in_parallel, make_request, pb, refusal, stream
+from conftest import FORCE_NO, IS_SLOW_BUILD, NO, PATIENCE, complete, in_parallel, make_request, pb, refusal, stream
 
 CAPITAL = "The capital of France is"
 
@@ -82,9 +82,10 @@ def test_b05_tokenize_and_back(daemon):
         assert daemon.stub.Detokenize(pb.DetokenizeRequest(ids=ids)).text == text
 
 
-@pytest.mark.parametrize("unit", ["A", " ", ".", "\n", "1", "中"])
+# Some of these are short in tokens and get computed, which takes minutes with a sanitizer.
+@pytest.mark.parametrize("unit", ["A", "1"] if IS_SLOW_BUILD else ["A", " ", ".", "\n", "1", "中"])
 def test_b07_long_runs_are_answered_or_refused(daemon, unit):
-    assert len(daemon.stub.Tokenize(pb.TokenizeRequest(text=unit * 200000), timeout=60).ids) > 0
+    assert len(daemon.stub.Tokenize(pb.TokenizeRequest(text=unit * 200000), timeout=60 * PATIENCE).ids) > 0
     try:
         complete(daemon.stub, unit * 200000, max_tokens=1)
     except grpc.RpcError as error:

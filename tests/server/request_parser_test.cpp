@@ -42,6 +42,7 @@ class RequestParser : public ::testing::Test {
   v1::CompleteRequest request_;
 };
 
+using B09_Bos = RequestParser;
 using B14_Sampling = RequestParser;
 using B15_LogitBias = RequestParser;
 using B16_Seed = RequestParser;
@@ -296,6 +297,21 @@ TEST_F(B02_StopOptions, f_SixteenAreTakenAndSeventeenAreNot) {
   expect_invalid("stopping.stop");
 }
 
+TEST_F(B02_StopOptions, AStringOf1024BytesIsTakenAndALongerOneIsNot) {
+  request_.mutable_stopping()->add_stop(std::string(1024, 'x'));
+  EXPECT_TRUE(parse().ok());
+  request_.mutable_stopping()->add_stop(std::string(1025, 'x'));
+  expect_invalid("stopping.stop[1]");
+}
+
+TEST_F(RequestParser, ATextTooLongWhateverItsTokensAreIsRefusedByItsBytes) {
+  model_.longest_token_bytes = 4;
+  request_.set_text(std::string(1 << 20, 'x'));
+  EXPECT_THAT(parse().status().message(), HasSubstr("1048576 tokens")) << "tokenised, so its tokens are known";
+  request_.set_text(std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(parse().status().message(), HasSubstr("at least 262145 tokens"));
+}
+
 TEST_F(RequestParser, StopTokensJoinTheEndTokensOnceAndInOrder) {
   for (const int32_t id : {200, 10, kEnd, 10}) request_.mutable_stopping()->add_stop_token_ids(id);
   EXPECT_THAT(submission().stop_token_ids, ElementsAre(10, 200, kEnd));
@@ -361,7 +377,7 @@ class BosTokenizer final : public engine::Tokenizer {
   const engine::Tokenizer& inner_;
 };
 
-TEST_F(RequestParser, BosComesOnceBeforeTextAndNeverBeforeIds) {
+TEST_F(B09_Bos, ItComesOnceBeforeTextAndNeverBeforeIds) {
   const BosTokenizer with_bos(*tokenizer_);
   model_.tokenizer = &with_bos;
   EXPECT_THAT(submission().prompt, ElementsAre(kUser, 'H', 'i'));

@@ -40,6 +40,10 @@ std::unique_ptr<v1::Inference::Stub> TestDaemon::new_stub() {
   return v1::Inference::NewStub(new_channel());
 }
 
+bool TestDaemon::calls_end() const {
+  return core_.front().live_calls.wait_none_until(clock_.now() + std::chrono::seconds(20));
+}
+
 bool TestDaemon::becomes_idle() const {
   const scheduler::LoopStats& stats = core_.stats();
   return eventually([&] { return stats.running == 0 && stats.waiting == 0 && stats.blocks_used == 0; });

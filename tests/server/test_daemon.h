@@ -39,6 +39,8 @@ class TestDaemon {
   GrpcServer& server() { return *server_; }
   const Clock& clock() const { return clock_; }
 
+  /// Until the daemon has no call any more, so it has seen all cancels; false after 20 s.
+  bool calls_end() const;
   /// Until the loop holds no request and no block; false after 20 s.
   bool becomes_idle() const;
 

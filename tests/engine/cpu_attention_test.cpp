@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/backend.h"
+#include "engine/cpu/cpu_backend.h"
+#include "engine/cpu/cpu_isa.h"
+#include "tests/engine/backend_batch.h"
+
+namespace sluice::engine {
+namespace {
+
+/// What attention is tried with.
+struct AttentionCase {
+  int32_t group = 1;
+  int32_t block_size = 16;
+  KvType type = KvType::kF16;
+  int32_t head_dim = 16;
+  int32_t rope_dim = 16;
+  bool is_pairwise = true;
+};
+
+class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, AttentionCase>> {
+ protected:
+  static constexpr int32_t kKvHeads = 2;
+  static constexpr int32_t kBlocksTokens = 256;
+  static constexpr int32_t kLayer = 1;
+  static constexpr double kRopeBase = 100.0;
+
+  void SetUp() override {
+    backend_ = make_cpu_backend({.threads = 2, .isa = std::string(cpu_isa_name(std::get<0>(GetParam())))}).value();
+    const KvLayout layout{.layer_count = 3,
+                          .kv_head_count = kKvHeads,
+                          .head_dim = case_.head_dim,
+                          .block_size = case_.block_size,
+                          .type = case_.type};
+    ASSERT_TRUE(backend_->add_cache(layout, kBlocksTokens / case_.block_size).ok());
+    qkv_ = backend_->add_activation(kBlocksTokens, qkv_width()).value();
+    out_ = backend_->add_activation(kBlocksTokens, out_width()).value();
+    rope_ = backend_->add_rope({case_.rope_dim, kRopeBase, case_.is_pairwise});
+  }
+
+  int32_t head_count() const { return case_.group * kKvHeads; }
+  int32_t qkv_width() const { return (head_count() + 2 * kKvHeads) * case_.head_dim; }
+  int32_t out_width() const { return head_count() * case_.head_dim; }
+
+  std::vector<float> attend(const std::vector<RowSlice>& rows, const std::vector<float>& qkv) {
+    const Batch batch = make_batch(rows, case_.block_size);
+    backend_->write(qkv_, qkv);
+    backend_->begin_step(batch);
+    backend_->attend(out_, qkv_, {kLayer, head_count(), rope_, 0.5F});
+    std::vector<float> result(static_cast<size_t>(batch.token_count() * out_width()));
+    backend_->read(out_, result);
+    return result;
+  }
+
+  std::vector<double> turned(const float* head, int32_t position) const {
+    std::vector<double> result(head, head + case_.head_dim);
+    for (int32_t i = 0; i < case_.rope_dim / 2; ++i) {
+      const auto first = static_cast<size_t>(case_.is_pairwise ? 2 * i : i);
+      const auto second = static_cast<size_t>(case_.is_pairwise ? 2 * i + 1 : i + case_.rope_dim / 2);
+      const double angle = position * std::pow(kRopeBase, -2.0 * i / case_.rope_dim);
+      result[first] = double{head[first]} * std::cos(angle) - double{head[second]} * std::sin(angle);
+      result[second] = double{head[first]} * std::sin(angle) + double{head[second]} * std::cos(angle);
+    }
+    return result;
+  }
+
+  /// Attention of the last token of a whole sequence [tokens, qkv_width].
+  std::vector<double> expected(const std::vector<float>& qkv, int32_t position, int32_t head) const {
+    const int32_t dim = case_.head_dim;
+    const int32_t kv_head = head / case_.group;
+    const auto at = [&](int32_t token, int32_t which) {
+      return &qkv[static_cast<size_t>(token * qkv_width() + which * dim)];
+    };
+    const std::vector<double> query = turned(at(position, head), position);
+    std::vector<double> result(static_cast<size_t>(dim));
+    double total = 0;
+    for (int32_t token = 0; token <= position; ++token) {
+      const std::vector<double> key = turned(at(token, head_count() + kv_head), token);
+      double score = 0;
+      for (size_t d = 0; d < key.size(); ++d) score += query[d] * key[d];
+      const double weight = std::exp(0.5 * score);
+      const float* value = at(token, head_count() + kKvHeads + kv_head);
+      for (size_t d = 0; d < key.size(); ++d) result[d] += weight * double{value[d]};
+      total += weight;
+    }
+    for (double& x : result) x /= total;
+    return result;
+  }
+
+  /// Some blocks of the pool, in no order.
+  RowSlice row_of(int32_t tokens, int32_t first_block) const {
+    RowSlice row{.blocks = {}, .first_position = 0, .count = tokens};
+    for (int32_t i = 0; i < (tokens + case_.block_size - 1) / case_.block_size; ++i)
+      row.blocks.push_back(first_block + i);
+    std::reverse(row.blocks.begin(), row.blocks.end());
+    return row;
+  }
+
+  const AttentionCase case_ = std::get<1>(GetParam());
+  Random random_{7};
+  std::unique_ptr<Backend> backend_;
+  ActivationId qkv_;
+  ActivationId out_;
+  RopeId rope_;
+};
+
+TEST_P(BackendAttention, MatchesTheReferenceThroughShuffledBlocks) {
+  const RowSlice first = row_of(71, 128 / case_.block_size);
+  const RowSlice second = row_of(9, 0);
+  const std::vector<float> qkv = random_.floats(80 * qkv_width());
+  const std::vector<float> second_qkv(qkv.begin() + 71 * qkv_width(), qkv.end());
+  const std::vector<float> got = attend({first, second}, qkv);
+  const double allowed = case_.type == KvType::kF16 ? 2e-3 : 1e-2;
+  for (int32_t token = 0; token < 80; ++token) {
+    for (int32_t head = 0; head < head_count(); ++head) {
+      const auto wanted = token < 71 ? expected(qkv, token, head) : expected(second_qkv, token - 71, head);
+      for (int32_t d = 0; d < case_.head_dim; ++d) {
+        const auto at = static_cast<size_t>(token * out_width() + head * case_.head_dim + d);
+        ASSERT_NEAR(got[at], wanted[static_cast<size_t>(d)], allowed) << token << ' ' << head << ' ' << d;
+      }
+    }
+  }
+}
+
+TEST_P(BackendAttention, GivesTheSameBitsWholeInChunksAndTokenByToken) {
+  constexpr int32_t kTokens = 71;
+  const std::vector<float> qkv = random_.floats(kTokens * qkv_width());
+  const std::vector<float> whole = attend({row_of(kTokens, 0)}, qkv);
+  for (const int32_t chunk : {1, 5, 32}) {
+    RowSlice row = row_of(kTokens, 128 / case_.block_size);
+    for (int32_t begin = 0; begin < kTokens; begin += chunk) {
+      row.first_position = begin;
+      row.count = std::min(chunk, kTokens - begin);
+      const auto from = qkv.begin() + begin * qkv_width();
+      const std::vector<float> got = attend({row}, {from, from + row.count * qkv_width()});
+      ASSERT_TRUE(std::equal(got.begin(), got.end(), whole.begin() + begin * out_width())) << chunk << " at " << begin;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, BackendAttention,
+    ::testing::Combine(::testing::ValuesIn(available_cpu_isas()),
+                       ::testing::Values(AttentionCase{.group = 1}, AttentionCase{.group = 3, .block_size = 4},
+                                         AttentionCase{.group = 4, .type = KvType::kBf16},
+                                         AttentionCase{.group = 3, .head_dim = 64, .rope_dim = 64},
+                                         AttentionCase{.group = 2, .block_size = 32, .head_dim = 24, .rope_dim = 8},
+                                         AttentionCase{.group = 3, .type = KvType::kBf16, .is_pairwise = false})));
+
+}  // namespace
+}  // namespace sluice::engine
