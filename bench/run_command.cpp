@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/signal_watcher.h"
 #include "bench/command_line.h"
 #include "bench/load_generator.h"
 #include "bench/progress_bar.h"
 #include "bench/prompt_source.h"
 #include "bench/report_output.h"
-#include "client/signal_watcher.h"
 
 namespace sluice::bench {
 namespace {
@@ -135,7 +135,7 @@ ExitCode run(const CommandLine& line, const Output& output, const Clock& clock) 
   LoadGenerator generator(clock);
   client::Cancellation cancellation;
   // Before the client, which starts threads.
-  const client::SignalWatcher watcher([&](int) {
+  const SignalWatcher watcher([&](int) {
     cancellation.cancel();
     generator.stop();
   });

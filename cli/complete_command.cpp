@@ -1,9 +1,9 @@
 #include "cli/complete_command.h"
 
+#include "base/signal_watcher.h"
 #include "cli/answer_json.h"
 #include "cli/answer_printer.h"
 #include "client/answer_builder.h"
-#include "client/signal_watcher.h"
 #include "client/stream_stopwatch.h"
 
 namespace sluice::cli {
@@ -49,7 +49,7 @@ ExitCode run_complete(const CompleteOptions& options, const Terminal& terminal, 
   if (!request.ok()) return report_wrong_usage(terminal, request.status());
 
   client::Cancellation cancellation;
-  const client::SignalWatcher watcher([&cancellation](int) { cancellation.cancel(); });
+  const SignalWatcher watcher([&cancellation](int) { cancellation.cancel(); });
   client::InferenceClient daemon(options.connection.address);
   Status status = await_daemon(daemon, options.connection, &cancellation);
   if (status.ok()) status = stream_answer(options, *request, terminal, daemon, cancellation, clock);

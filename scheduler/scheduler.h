@@ -35,10 +35,8 @@ struct SchedulerTotals {
 ///
 /// Promises:
 /// - Order: sequences are admitted in order of arrival, siblings by index; nobody passes the oldest one that waits.
-/// Siblings are
-///   admitted one by one as there is room, so a request with n sequences needs room for one.
-/// - A running sequence is never put off: past its prefill it has a row in every step, and its blocks are reserved up
-/// to its cap.
+/// - Siblings are admitted one by one as there is room, so a request with n sequences needs room for one.
+/// - A running sequence is never put off: past its prefill it has a row in every step, its blocks reserved to its cap.
 /// - Prompts share what decode leaves of tokens_per_step, but at least one block of tokens, in order of admission.
 /// - All PromptScored events of a request come before the first token of any of its sequences.
 /// - Blocks of a sequence that ended, by whatever event, are free in the next plan.

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/mutex.h"
+#include "base/signal_watcher.h"
 #include "server/config_file.h"
-#include "server/signals.h"
 
 namespace sluice::server {
 
@@ -184,11 +184,11 @@ void App::drain() {
 }
 
 int run_app(const Config& config, std::string_view version) {
+  StopRequest stop;
+  const SignalWatcher signals([&stop, count = 0](int) mutable { on_stop_signal(++count, stop); });
   const SteadyClock clock;
   const auto wall_clock = [] { return std::chrono::system_clock::now(); };
   Logger logger(stderr, log_level(config.log.level), wall_clock);
-  StopRequest stop;
-  const SignalThread signals([&stop](int32_t count) { on_stop_signal(count, stop); });
   return serve(config, {clock, wall_clock, logger, random_seed(), std::string(version)}, stop);
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-namespace sluice::client {
+namespace sluice {
 
 /// Turns SIGINT and SIGTERM into a call on an ordinary thread, where locks and allocation are allowed, while it lives.
 ///
@@ -28,4 +28,4 @@ class SignalWatcher {
   std::thread thread_;
 };
 
-}  // namespace sluice::client
+}  // namespace sluice

@@ -1,4 +1,4 @@
-#include "client/signal_watcher.h"
+#include "base/signal_watcher.h"
 
 #include <array>
 #include <utility>
@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace sluice::client {
+namespace sluice {
 namespace {
 
 sigset_t watched_signals() {
@@ -52,4 +52,4 @@ void SignalWatcher::watch() {
   }
 }
 
-}  // namespace sluice::client
+}  // namespace sluice
