@@ -95,8 +95,10 @@ void fill_totals(Wire& wire, const Totals& totals, TimePoint now) {
   fill_ledger(*wire.mutable_ledger(), totals.timing, now);
 }
 
-bool is_retryable(StatusCode code) {
-  return code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted;
+/// A request that was accepted had room: RESOURCE_EXHAUSTED then is about its reader, and comes again unless a time to
+/// wait is given.
+bool is_retryable(const Status& status) {
+  return status.code() == StatusCode::kUnavailable || status.retry_after_ms() > 0;
 }
 
 /// Makes one wire event of one plain one.
@@ -137,7 +139,7 @@ struct EventWriter {
     v1::Error& wire_error = *wire.mutable_error();
     wire_error.set_code(to_grpc_code(error.status.code()));
     wire_error.set_message(error.status.message());
-    wire_error.set_retryable(is_retryable(error.status.code()));
+    wire_error.set_retryable(is_retryable(error.status));
     wire_error.set_retry_after_ms(error.status.retry_after_ms());
     fill_totals(wire_error, error.totals, context.now);
   }
