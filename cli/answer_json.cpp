@@ -80,6 +80,11 @@ Json timing_to_json(const client::StreamTiming& timing, const v1::CompleteRespon
   return json;
 }
 
+/// What the daemon says is UTF-8; should it not be, a replacement character is better than no answer.
+std::string to_text(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
 Json error_to_json(const Status& status) {
   Json json{{"code", status_code_name(status.code())}, {"message", status.message()}};
   if (status.retry_after_ms() > 0) json["retry_after_ms"] = status.retry_after_ms();
@@ -118,8 +123,11 @@ std::string answer_to_json(const v1::CompleteResponse& answer, const client::Str
   if (!answer.prompt_tokens().empty()) json["prompt_tokens"] = tokens_to_json(answer.prompt_tokens());
   if (answer.choices_size() > 1) json["choices"] = choices_to_json(answer);
   if (!status.ok()) json["error"] = error_to_json(status);
-  // The daemon's text is whole characters; should it not be, a replacement character is better than no answer.
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return to_text(json);
+}
+
+std::string refusal_to_json(const Status& status) {
+  return to_text({{"error", error_to_json(status)}});
 }
 
 }  // namespace sluice::cli

@@ -22,4 +22,8 @@ double tokens_per_second(const client::StreamTiming& timing);
 std::string answer_to_json(const v1::CompleteResponse& answer, const client::StreamTiming& timing,
                            const Status& status);
 
+/// What a request that was not accepted gets: one JSON object with only the `error`: `code`, `message`, and
+/// `retry_after_ms` if the daemon named a time.
+std::string refusal_to_json(const Status& status);
+
 }  // namespace sluice::cli

@@ -44,8 +44,8 @@ struct CompleteOptions {
 
 void add_complete_options(CLI::App& app, CompleteOptions& options);
 
-/// Reads the prompt, from `in` if it is "-". Ranges are the daemon's business; what no daemon could read is refused
-/// here.
+/// Reads the prompt, from `in` if it is "-"; UNAVAILABLE when that can't be read. Ranges are the daemon's business;
+/// what no daemon could read is refused here with INVALID_ARGUMENT.
 Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istream& in);
 
 }  // namespace sluice::cli

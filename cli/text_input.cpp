@@ -1,6 +1,6 @@
 #include "cli/text_input.h"
 
-#include <iterator>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,12 @@ namespace sluice::cli {
 
 Result<std::string> read_argument(const std::string& argument, std::istream& in) {
   if (argument != "-") return argument;
-  std::string text(std::istreambuf_iterator<char>(in), {});
+  std::string text;
+  std::array<char, 4096> piece;
+  // By the stream, not by its buffer: the standard library's throws when it can't read.
+  while (in.read(piece.data(), piece.size()) || in.gcount() > 0) {
+    text.append(piece.data(), static_cast<size_t>(in.gcount()));
+  }
   if (in.bad()) return unavailable("reading stdin failed");
   return text;
 }

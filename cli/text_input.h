@@ -10,7 +10,7 @@
 
 namespace sluice::cli {
 
-/// The argument itself, or all of `in` when it is "-".
+/// The argument itself, or all of `in` when it is "-"; UNAVAILABLE when that can't be read.
 Result<std::string> read_argument(const std::string& argument, std::istream& in);
 
 /// OK for UTF-8; `what` names the text in the message.

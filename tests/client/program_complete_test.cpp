@@ -86,6 +86,7 @@ TEST(SluiceComplete, ShowsTheFieldOfAnInvalidArgument) {
   const ScriptedServer server(refusal(grpc::StatusCode::INVALID_ARGUMENT, "sampling.top_p must be in (0, 1]"));
   const Ended ended = complete(server, {"--top-p", "2", "Hi"});
   EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_EQ(ended.out, "") << "JSON only for who asks for it";
   EXPECT_THAT(ended.err, HasSubstr("INVALID_ARGUMENT: sampling.top_p must be in (0, 1]"));
 }
 
@@ -93,8 +94,35 @@ TEST(SluiceComplete, ShowsRetryAfter) {
   const ScriptedServer server(refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full"));
   const Ended ended = complete(server, {"--json", "Hi"});
   EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_EQ(ended.out, "");
+  EXPECT_EQ(
+      json::parse(ended.out),
+      json::parse(R"({"error":{"code":"RESOURCE_EXHAUSTED","message":"the queue is full","retry_after_ms":1500}})"));
   EXPECT_THAT(ended.err, HasSubstr("the queue is full (try again in 1500 ms)"));
+}
+
+TEST(SluiceComplete, PrintsAJsonObjectForARequestThatReachedNoDaemon) {
+  for (const std::vector<std::string>& wait : {std::vector<std::string>{}, {"--wait-ms", "1"}}) {
+    std::vector<std::string> arguments{"complete", "--address", "unix:/nonexistent/socket", "--json", "Hi"};
+    arguments.insert(arguments.end(), wait.begin(), wait.end());
+    const Ended ended = sluice(arguments).wait();
+    EXPECT_EQ(ended.exit_code, 1);
+    const json refusal = json::parse(ended.out);
+    EXPECT_EQ(refusal.size(), 1U);
+    EXPECT_EQ(refusal["error"]["code"], wait.empty() ? "UNAVAILABLE" : "DEADLINE_EXCEEDED");
+    EXPECT_FALSE(refusal["error"].contains("retry_after_ms"));
+    EXPECT_NE(ended.err, "");
+  }
+}
+
+TEST(SluiceComplete, AStdinThatCannotBeReadIsAFailureAndNotWrongUsage) {
+  // A directory can be opened, but not read.
+  const std::string script = "exec \"$0\" \"$@\" < /";
+  for (const char* const command : {"complete", "tokenize", "detokenize"}) {
+    const Ended ended = Program("/bin/sh", {"-c", script, SLUICE_PROGRAM, command, "-"}).wait();
+    EXPECT_EQ(ended.exit_code, 1) << command;
+    EXPECT_EQ(ended.out, "") << command;
+    EXPECT_EQ(ended.err, "sluice: UNAVAILABLE: reading stdin failed\n") << command;
+  }
 }
 
 TEST(SluiceComplete, KeepsTheTextBeforeAnError) {
