@@ -66,9 +66,9 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const ListenAddress& addre
   builder.AddListeningPort(address.text(), grpc::InsecureServerCredentials(), &port);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
-    return failed_precondition("can't listen on " + address.text() +
-                               ": the port is in use by another program or this machine has no such address; choose "
-                               "another with --grpc-listen, port 0 picks a free one");
+    // gRPC doesn't tell which.
+    return cannot_listen(address, kGrpcListen,
+                         "the port is in use by another program, or this machine has no such address");
   }
   ListenAddress bound{address.host, static_cast<uint16_t>(port)};
   auto started = std::unique_ptr<GrpcServer>(new GrpcServer(std::move(bound), std::move(server)));

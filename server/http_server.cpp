@@ -22,19 +22,16 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-Status cannot_listen(const ListenAddress& address, const std::string& why) {
-  return failed_precondition("can't listen on " + address.text() + ": " + why);
+std::string reason_of(const error_code& error) {
+  if (error == asio::error::address_in_use) return "the port is in use by another program";
+  if (error == asio::error::access_denied) return "ports below 1024 need privileges";
+  if (error == boost::system::errc::address_not_available)
+    return "this machine has no such address, 0.0.0.0 stands for all it has";
+  return error.message();
 }
 
 Status listen_failure(const ListenAddress& address, const error_code& error) {
-  if (error == asio::error::address_in_use)
-    return cannot_listen(address,
-                         "the port is in use by another program; stop it or choose another port, 0 picks a free one");
-  if (error == asio::error::access_denied)
-    return cannot_listen(address, "ports below 1024 need privileges; choose a higher one");
-  if (error == boost::system::errc::address_not_available)
-    return cannot_listen(address, "this machine has no such address; 0.0.0.0 stands for all it has");
-  return cannot_listen(address, error.message());
+  return cannot_listen(address, kHttpListen, reason_of(error));
 }
 
 Result<tcp::endpoint> resolve(asio::io_context& io, const ListenAddress& address) {
@@ -43,7 +40,7 @@ Result<tcp::endpoint> resolve(asio::io_context& io, const ListenAddress& address
   if (!error) return tcp::endpoint(numeric, address.port);
   tcp::resolver resolver(io);
   const auto found = resolver.resolve(address.host, "", tcp::resolver::passive, error);
-  if (error || found.empty()) return cannot_listen(address, "the host has no address; give an IP address");
+  if (error || found.empty()) return cannot_listen(address, kHttpListen, "the host has no address");
   return tcp::endpoint(found.begin()->endpoint().address(), address.port);
 }
 

@@ -53,4 +53,9 @@ Result<ListenAddress> parse_listen_address(std::string_view text, std::string_vi
   return ListenAddress{std::string(host), *port};
 }
 
+Status cannot_listen(const ListenAddress& address, const ListenOption& option, std::string_view why) {
+  return failed_precondition("can't listen on " + address.text() + ": " + std::string(why) + "; choose another with " +
+                             std::string(option.flag) + " or " + std::string(option.key) + ", port 0 picks a free one");
+}
+
 }  // namespace sluice::server

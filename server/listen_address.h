@@ -21,4 +21,15 @@ struct ListenAddress {
 /// Reads "host:port" or "[ipv6]:port". INVALID_ARGUMENT with `key` as its field when the text is neither.
 Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view key);
 
+/// What sets where a listener binds.
+struct ListenOption {
+  std::string_view flag;
+  std::string_view key;
+};
+inline constexpr ListenOption kGrpcListen{"--grpc-listen", "server.grpc_listen"};
+inline constexpr ListenOption kHttpListen{"--http-listen", "server.http_listen"};
+
+/// FAILED_PRECONDITION that says where, why, and what to set to get on.
+Status cannot_listen(const ListenAddress& address, const ListenOption& option, std::string_view why);
+
 }  // namespace sluice::server
