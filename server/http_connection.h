@@ -1,5 +1,6 @@
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,6 +25,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     const HttpRouter& router;
     const HttpLimits& limits;
     std::set<HttpConnection*> open;
+    std::list<HttpConnection*> waiting;  ///< those of them that wait for a request's first byte, longest first
   };
 
   HttpConnection(boost::asio::ip::tcp::socket socket, Shared& shared);
@@ -36,6 +38,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void finish();
   /// Closes now.
   void abort();
+  /// Ends a connection that waits. A request that has come in this moment is still answered.
+  void stop_waiting();
 
  private:
   using Response = boost::beast::http::response<boost::beast::http::string_body>;

@@ -124,14 +124,18 @@ class HttpServer::Listener {
     });
   }
 
+  // Clients that keep connections they don't use must not shut out a health probe.
   void admit(tcp::socket socket) {
-    if (shared_.open.size() >= limits_.connections) return turn_away(std::move(socket));
+    if (shared_.open.size() >= limits_.connections) {
+      if (shared_.waiting.empty()) return turn_away(std::move(socket));
+      shared_.waiting.front()->stop_waiting();
+    }
     std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
   }
 
   const HttpRouter router_;
   const HttpLimits limits_;
-  HttpConnection::Shared shared_{router_, limits_, {}};
+  HttpConnection::Shared shared_{router_, limits_, {}, {}};
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer accept_pause_{io_};

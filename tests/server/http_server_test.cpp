@@ -166,6 +166,22 @@ TEST(HttpServer, UnknownPathsAndMethodsAreAnsweredAndTheConnectionGoesOn) {
   EXPECT_EQ(client.get("/hello").result_int(), 200U);
 }
 
+TEST(HttpServer, AbsoluteTargetsFindTheirPath) {
+  const auto server = start();
+  HttpClient client(server->address());
+  const auto get = [&client](const std::string& target) {
+    client.send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return client.read();
+  };
+  EXPECT_EQ(get("http://x/nothing").result_int(), 404U);
+  EXPECT_EQ(get("http://x").result_int(), 404U);
+  EXPECT_EQ(get("http://x?/hello").result_int(), 404U);
+  EXPECT_EQ(get("ftp://x/hello").result_int(), 404U);
+  EXPECT_EQ(get("http://x/hello?http://y/z").body(), "hello http://y/z");
+  EXPECT_EQ(get("HTTP://[::1]:8080/hello").body(), "hello ");
+  EXPECT_EQ(get("/hello?http://y/z").body(), "hello http://y/z");
+}
+
 TEST(HttpServer, HeadIsGetWithoutTheBody) {
   const auto server = start();
   HttpClient client(server->address());
@@ -216,20 +232,49 @@ TEST(HttpServer, AnAnswerThatNobodyReadsIsCutOff) {
   const auto server = start({.connections = 1, .request_timeout = milliseconds(50)});
   HttpClient client(server->address());
   client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  static_cast<void>(client.read_some());
   // There is room for another client only once the one that doesn't read is gone.
   while (HttpClient(server->address()).get("/hello").result_int() != 200U) {
   }
   EXPECT_LT(client.read_to_end().size(), kLargeBytes);
 }
 
-TEST(HttpServer, TurnsAwayWhatIsBeyondItsConnections) {
+TEST(HttpServer, TurnsAwayWhatIsBeyondItsConnectionsWhenNoneIsIdle) {
   const auto server = start({.connections = 2});
-  std::list<HttpClient> clients;
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(clients.emplace_back(server->address()).get("/hello").result_int(), 200U);
+  HttpClient being_answered(server->address());
+  being_answered.send("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string first = being_answered.read_some();
+  HttpClient asking(server->address());
+  // In one segment: the second request has begun when the first is answered.
+  asking.send("GET /hello HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HTTP/1.1\r\n");
+  EXPECT_EQ(asking.read().result_int(), 200U);
   HttpClient refused(server->address());
   EXPECT_EQ(refused.read().result_int(), 503U);
   EXPECT_EQ(refused.read_to_end(), "");
-  for (HttpClient& client : clients) EXPECT_EQ(client.get("/hello").result_int(), 200U);
+  asking.send("Host: x\r\n\r\n");
+  EXPECT_EQ(asking.read().result_int(), 200U);
+  EXPECT_GT(first.size() + being_answered.read_to_end().size(), kLargeBytes);
+}
+
+TEST(HttpServer, TheConnectionThatIsIdleLongestMakesRoomForANewOne) {
+  const auto server = start({.connections = 2});
+  HttpClient first(server->address());
+  HttpClient second(server->address());
+  for (HttpClient* const client : {&first, &second}) EXPECT_EQ(client->get("/hello").result_int(), 200U);
+  HttpClient third(server->address());
+  EXPECT_EQ(third.get("/hello").result_int(), 200U);
+  EXPECT_EQ(first.read_to_end(), "");
+  EXPECT_EQ(second.get("/hello").result_int(), 200U) << "so the third has been idle for longer now";
+  expect_alive(*server);
+  EXPECT_EQ(third.read_to_end(), "");
+  EXPECT_EQ(second.get("/hello").result_int(), 200U);
+}
+
+TEST(HttpServer, AConnectionThatNeverSaidAnythingMakesRoomToo) {
+  const auto server = start({.connections = 1});
+  HttpClient silent(server->address());
+  expect_alive(*server);
+  EXPECT_EQ(silent.read_to_end(), "");
 }
 
 TEST(B29_HttpServer, c_stops_at_once_with_idle_connections_open) {
