@@ -1,6 +1,7 @@
 #include "server/grpc_answers.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,18 +14,16 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-Status check_count(std::string field, size_t count) {
-  if (count <= static_cast<size_t>(kTextCallTokensMax)) return {};
-  return invalid_field(std::move(field), "is " + std::to_string(count) + " tokens, but one call takes " +
-                                             std::to_string(kTextCallTokensMax));
+/// `unit` is what is counted, in the plural.
+Status check_count(std::string field, size_t count, size_t count_max, std::string_view unit) {
+  if (count <= count_max) return {};
+  return invalid_field(std::move(field), "is " + std::to_string(count) + " " + std::string(unit) +
+                                             ", but one call takes " + std::to_string(count_max));
 }
 
 Result<std::vector<int32_t>> encode(const ServedModel& model, const v1::TokenizeRequest& request) {
-  // Before it is read: that takes one of gRPC's few threads.
-  if (request.text().size() > kTextCallBytesMax) {
-    return invalid_field("text", "is " + std::to_string(request.text().size()) + " bytes, but one call takes " +
-                                     std::to_string(kTextCallBytesMax));
-  }
+  // Before it is read: that takes one of gRPC's few threads. It bounds the answer too, a token has at least one byte.
+  SLUICE_RETURN_IF_ERROR(check_count("text", request.text().size(), kTokenizeBytesMax, "bytes"));
   const auto special = request.parse_special() ? engine::SpecialTokens::kParse : engine::SpecialTokens::kAsText;
   Result<std::vector<int32_t>> ids = request.add_bos() ? encode_prompt(model, request.text(), special)
                                                        : model.tokenizer->encode(request.text(), special);
@@ -36,14 +35,13 @@ Result<std::vector<int32_t>> encode(const ServedModel& model, const v1::Tokenize
 
 Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1::TokenizeResponse& response) {
   SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encode(model, request));
-  SLUICE_RETURN_IF_ERROR(check_count("text", ids.size()));
   response.mutable_ids()->Add(ids.begin(), ids.end());
   for (const int32_t id : ids) response.add_pieces(std::string(model.tokenizer->token_bytes(id)));
   return {};
 }
 
 Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response) {
-  SLUICE_RETURN_IF_ERROR(check_count("ids", static_cast<size_t>(request.ids_size())));
+  SLUICE_RETURN_IF_ERROR(check_count("ids", static_cast<size_t>(request.ids_size()), kDetokenizeTokensMax, "tokens"));
   SLUICE_RETURN_IF_ERROR(check_token_ids("ids", request.ids(), model.tokenizer->vocab_size()));
   engine::Detokenizer detokenizer(*model.tokenizer);
   std::string& text = *response.mutable_text();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "base/status.h"
 #include "server/grpc_front.h"
 #include "server/served_model.h"
@@ -9,10 +11,10 @@ namespace sluice::server {
 
 // What the small calls answer. Thread-safe; errors are INVALID_ARGUMENT that begin with the field.
 
-/// Most tokens of one Tokenize or Detokenize call: their answer must stay in proportion to a message.
-inline constexpr int32_t kTextCallTokensMax = 1 << 20;
-/// Most bytes of text in one Tokenize.
-inline constexpr size_t kTextCallBytesMax = 1 << 20;
+/// Most bytes of text in one Tokenize, and most tokens in one Detokenize: the answer must stay in proportion to a
+/// message.
+inline constexpr size_t kTokenizeBytesMax = 1 << 20;
+inline constexpr size_t kDetokenizeTokensMax = 1 << 20;
 
 Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1::TokenizeResponse& response);
 Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response);

@@ -247,17 +247,34 @@ TEST(GrpcService, DetokenizeReplacesWhatIsNoCharacter) {
   EXPECT_EQ(text.text(), "\uFFFD<|user|>a\uFFFD");
 }
 
-TEST(GrpcService, TokenizeRefusesAnAnswerOutOfProportion) {
+TEST(GrpcService, TokenizeTakesATextOfOneMebibyteAndNoMore) {
   TestDaemon daemon;
   const auto stub = daemon.new_stub();
   v1::TokenizeRequest request;
   request.set_text(std::string((1 << 20) + 1, 'a'));
   v1::TokenizeResponse response;
   grpc::ClientContext first, second;
-  EXPECT_EQ(stub->Tokenize(&first, request, &response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const grpc::Status refused = stub->Tokenize(&first, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.error_message(), "text is 1048577 bytes, but one call takes 1048576");
   request.set_text(std::string(1 << 20, 'a'));
   EXPECT_TRUE(stub->Tokenize(&second, request, &response).ok());
   EXPECT_EQ(response.ids_size(), 1 << 20);
+}
+
+TEST(GrpcService, DetokenizeTakesAMebiOfTokensAndNoMore) {
+  TestDaemon daemon;
+  const auto stub = daemon.new_stub();
+  v1::DetokenizeRequest request;
+  request.mutable_ids()->Resize((1 << 20) + 1, 'a');
+  v1::DetokenizeResponse response;
+  grpc::ClientContext first, second;
+  const grpc::Status refused = stub->Detokenize(&first, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.error_message(), "ids is 1048577 tokens, but one call takes 1048576");
+  request.mutable_ids()->RemoveLast();
+  EXPECT_TRUE(stub->Detokenize(&second, request, &response).ok());
+  EXPECT_EQ(response.text().size(), 1U << 20);
 }
 
 TEST(GrpcService, TheModelAndTheLoadAreDescribed) {
