@@ -41,6 +41,7 @@ HttpConnection::HttpConnection(boost::asio::ip::tcp::socket socket, Shared& shar
 }
 
 HttpConnection::~HttpConnection() {
+  shared_.waiting.remove(this);
   shared_.open.erase(this);
 }
 
@@ -58,11 +59,18 @@ void HttpConnection::abort() {
   stream_.close();
 }
 
+void HttpConnection::stop_waiting() {
+  shared_.waiting.remove(this);
+  stream_.cancel();
+}
+
 void HttpConnection::wait_for_request(Duration timeout) {
   if (buffer_.size() > 0) return read_request();  // pipelined
+  shared_.waiting.push_back(this);
   stream_.expires_after(timeout);
   stream_.async_read_some(buffer_.prepare(kReadBytes),
                           [self = shared_from_this()](const error_code& error, size_t bytes) {
+                            self->shared_.waiting.remove(self.get());
                             // The client left, or said nothing for too long: there is nobody to answer.
                             if (error) return;
                             self->buffer_.commit(bytes);
