@@ -3,22 +3,35 @@
 #include <chrono>
 #include <utility>
 
+#include <boost/beast/core/string.hpp>
+
 namespace sluice::server {
 namespace {
 
 namespace http = boost::beast::http;
+using boost::beast::string_view;
 using boost::system::error_code;
 
 constexpr size_t kReadBytes = 4096;
 constexpr size_t kLingerBytesMax = size_t{1} << 20;
 constexpr std::chrono::seconds kLingerTimeout{1};
 
+/// What follows scheme and host in an absolute-form target (RFC 9112, 3.2.2): "http://host/path?query". Other forms
+/// stay as they are.
+string_view without_host(string_view target) {
+  constexpr string_view kScheme = "http://";
+  if (!boost::beast::iequals(target.substr(0, kScheme.size()), kScheme)) return target;
+  const size_t host_end = target.find_first_of("/?", kScheme.size());
+  return host_end == string_view::npos ? string_view() : target.substr(host_end);
+}
+
 HttpRequest to_request(http::request<http::string_body>& message) {
-  const std::string_view target(message.target().data(), message.target().size());
+  const string_view target = without_host(message.target());
   const size_t question = target.find('?');
+  const string_view path = target.substr(0, question);
   return {.method = std::string(message.method_string()),
-          .path = std::string(target.substr(0, question)),
-          .query = question == std::string_view::npos ? "" : std::string(target.substr(question + 1)),
+          .path = std::string(path.empty() ? "/" : path),
+          .query = question == string_view::npos ? "" : std::string(target.substr(question + 1)),
           .body = std::move(message.body())};
 }
 

@@ -10,7 +10,7 @@ namespace sluice::server {
 
 struct HttpRequest {
   std::string method;  ///< "GET"
-  std::string path;    ///< the target up to its '?', as sent
+  std::string path;    ///< the target without scheme and host, up to its '?', as sent; "/" when that is nothing
   std::string query;   ///< what follows the '?'
   std::string body;
 };
