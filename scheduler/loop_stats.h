@@ -22,8 +22,9 @@ struct LoopStats {
   std::atomic<uint64_t> refused{0};
   /// When a client that found no room should try again; >= 1. What a front answers when try_post() is false.
   std::atomic<int64_t> retry_after_ms{1000};
-  /// Steady-clock nanoseconds when the current step began; 0 while no step runs. Health compares it with now.
-  std::atomic<int64_t> step_began_ns{0};
+  /// Steady-clock nanoseconds when the current tick began; 0 between ticks, so while the loop waits for work. Health
+  /// compares it with now.
+  std::atomic<int64_t> tick_began_ns{0};
   std::atomic<uint64_t> last_step_ns{0};  ///< duration of the last step
 };
 

@@ -32,6 +32,7 @@ void ServingLoop::run() {
 }
 
 void ServingLoop::tick() {
+  stats_.tick_began_ns.store(clock_.now().time_since_epoch().count(), kRelaxed);
   handle_commands();
   const StepPlan& plan = scheduler_.plan(clock_.now());
   if (!plan.empty()) {
@@ -43,6 +44,7 @@ void ServingLoop::tick() {
   }
   publish();
   hand_over();
+  stats_.tick_began_ns.store(0, kRelaxed);
 }
 
 void ServingLoop::hand_over() {
@@ -66,10 +68,8 @@ void ServingLoop::step(const StepPlan& plan) {
 
 Result<engine::StepOutput> ServingLoop::execute(const engine::Batch& batch) {
   const TimePoint began = clock_.now();
-  stats_.step_began_ns.store(began.time_since_epoch().count(), kRelaxed);
   Result<engine::StepOutput> output = executor_.step(batch);
   stats_.last_step_ns.store(static_cast<uint64_t>((clock_.now() - began).count()), kRelaxed);
-  stats_.step_began_ns.store(0, kRelaxed);
   stats_.steps.fetch_add(1, kRelaxed);
   return output;
 }

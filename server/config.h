@@ -42,7 +42,7 @@ struct ServerSection {
   std::string grpc_listen = "127.0.0.1:50051";
   std::string http_listen = "127.0.0.1:8080";  ///< not the gRPC address, unless both ports are 0
   int32_t drain_timeout_ms = 30000;  ///< running and queued requests may take this long after SIGTERM; 0 to one hour
-  int32_t stall_timeout_ms = 10000;  ///< a step longer than this makes the daemon unhealthy; 1 to one hour
+  int32_t stall_timeout_ms = 10000;  ///< a tick, so a step, longer than this is unhealthy; 1 to one hour
   int32_t stream_buffer_tokens = 16384;  ///< held for a reader that doesn't read, then its request ends; 1 to 2^24
   int32_t max_message_mib = 64;          ///< largest gRPC message, 1 to 1024
 

@@ -3,9 +3,9 @@
 namespace sluice::server {
 
 Health assess_health(const scheduler::LoopStats& stats, TimePoint now, Duration stall_timeout) {
-  const int64_t began_ns = stats.step_began_ns.load(std::memory_order_relaxed);
+  const int64_t began_ns = stats.tick_began_ns.load(std::memory_order_relaxed);
   if (began_ns == 0) return Health::kHealthy;
-  // The step may have begun after `now` was read: its age is then negative, and healthy.
+  // The tick may have begun after `now` was read: its age is then negative, and healthy.
   const Duration age = now.time_since_epoch() - std::chrono::nanoseconds(began_ns);
   return age > stall_timeout ? Health::kStalled : Health::kHealthy;
 }

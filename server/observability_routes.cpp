@@ -10,7 +10,8 @@ HttpResponse plain(int status, std::string_view line) {
 }
 
 HttpResponse health_answer(Health health) {
-  return health == Health::kHealthy ? plain(200, "ok") : plain(503, "stalled: the current step takes too long");
+  return health == Health::kHealthy ? plain(200, "ok")
+                                    : plain(503, "stalled: the serving loop's current tick takes too long");
 }
 
 HttpResponse readiness_answer(Readiness readiness, Health health) {

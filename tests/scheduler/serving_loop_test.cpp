@@ -71,7 +71,7 @@ TEST_F(HandTickedLoop, CountsTokensStepsAndRefusals) {
   EXPECT_EQ(parts_.stats.decode_tokens, 3U);
   EXPECT_EQ(parts_.stats.refused, 1U);
   EXPECT_EQ(parts_.stats.preemptions, 0U);
-  EXPECT_EQ(parts_.stats.step_began_ns, 0);
+  EXPECT_EQ(parts_.stats.tick_began_ns, 0);
 }
 
 TEST_F(HandTickedLoop, AddsItsRefusalsToThoseOfTheFronts) {
@@ -134,7 +134,7 @@ TEST(ServingLoop, TellsDuringAStepWhenItBeganAndWhatRoomThePlanLeft) {
   int looks = 0;
   SpyExecutor spy(parts.executor, [&] {
     ++looks;
-    EXPECT_EQ(parts.stats.step_began_ns, clock.now().time_since_epoch().count());
+    EXPECT_EQ(parts.stats.tick_began_ns, clock.now().time_since_epoch().count());
     EXPECT_EQ(parts.stats.running, 1);
     EXPECT_TRUE(parts.mailbox.try_post(make_submission(2, 2, 1)));  // the queue's one place
     EXPECT_FALSE(parts.mailbox.try_post(make_submission(3, 2, 1)));
@@ -144,8 +144,36 @@ TEST(ServingLoop, TellsDuringAStepWhenItBeganAndWhatRoomThePlanLeft) {
   ASSERT_TRUE(parts.mailbox.try_post(make_submission(1, 2, 1)));
   loop.tick();
   EXPECT_EQ(looks, 1);
-  EXPECT_EQ(parts.stats.step_began_ns, 0);
+  EXPECT_EQ(parts.stats.tick_began_ns, 0);
   EXPECT_EQ(parts.stats.last_step_ns, 7'000'000U);
+}
+
+/// Takes its time with every delivery.
+class SlowSink final : public EventSink {
+ public:
+  explicit SlowSink(std::function<void()> pass_time) : pass_time_(std::move(pass_time)) {}
+  void deliver(std::vector<TokenEvent> /*events*/) override { pass_time_(); }
+
+ private:
+  std::function<void()> pass_time_;
+};
+
+TEST(ServingLoop, TellsBesideTheStepTooWhenItsTickBegan) {
+  ManualClock clock;
+  clock.advance(std::chrono::seconds(5));
+  const int64_t began_ns = clock.now().time_since_epoch().count();
+  ServingParts parts(SchedulerConfig{.max_running = 1, .max_queued_requests = 1, .tokens_per_step = 8});
+  int deliveries = 0;
+  SlowSink sink([&] {
+    ++deliveries;
+    EXPECT_EQ(parts.stats.tick_began_ns, began_ns);
+    clock.advance(std::chrono::milliseconds(7));
+  });
+  ServingLoop loop(parts.scheduler, parts.executor, parts.mailbox, sink, clock, parts.stats);
+  ASSERT_TRUE(parts.mailbox.try_post(make_submission(1, 2, 1)));
+  loop.tick();
+  EXPECT_EQ(deliveries, 2) << "before the step and after it";
+  EXPECT_EQ(parts.stats.tick_began_ns, 0);
 }
 
 /// A loop on its own thread with a real clock. Nothing here sleeps: everybody waits for events.

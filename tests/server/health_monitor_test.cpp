@@ -13,20 +13,20 @@ constexpr TimePoint kBegan{std::chrono::hours(1)};
 
 Health health_after(Duration age) {
   scheduler::LoopStats stats;
-  stats.step_began_ns = kBegan.time_since_epoch().count();
+  stats.tick_began_ns = kBegan.time_since_epoch().count();
   return assess_health(stats, kBegan + age, kTimeout);
 }
 
-TEST(HealthMonitor, AStepLongerThanTheTimeoutIsAStall) {
+TEST(HealthMonitor, ATickLongerThanTheTimeoutIsAStall) {
   EXPECT_EQ(health_after(kTimeout + nanoseconds(1)), Health::kStalled);
   EXPECT_EQ(health_after(std::chrono::hours(24)), Health::kStalled);
 }
 
-TEST(HealthMonitor, AStepOfExactlyTheTimeoutIsHealthy) {
+TEST(HealthMonitor, ATickOfExactlyTheTimeoutIsHealthy) {
   EXPECT_EQ(health_after(kTimeout), Health::kHealthy);
 }
 
-TEST(HealthMonitor, AStepThatBeganAfterNowWasReadIsHealthy) {
+TEST(HealthMonitor, ATickThatBeganAfterNowWasReadIsHealthy) {
   EXPECT_EQ(health_after(-milliseconds(5)), Health::kHealthy);
 }
 
@@ -35,11 +35,11 @@ TEST(HealthMonitor, AnIdleLoopIsHealthyHoweverLong) {
   EXPECT_EQ(assess_health(stats, kBegan + std::chrono::hours(1000), kTimeout), Health::kHealthy);
 }
 
-TEST(HealthMonitor, RecoversWhenTheStepEnds) {
+TEST(HealthMonitor, RecoversWhenTheTickEnds) {
   scheduler::LoopStats stats;
-  stats.step_began_ns = kBegan.time_since_epoch().count();
+  stats.tick_began_ns = kBegan.time_since_epoch().count();
   ASSERT_EQ(assess_health(stats, kBegan + 2 * kTimeout, kTimeout), Health::kStalled);
-  stats.step_began_ns = 0;
+  stats.tick_began_ns = 0;
   EXPECT_EQ(assess_health(stats, kBegan + 2 * kTimeout, kTimeout), Health::kHealthy);
 }
 
