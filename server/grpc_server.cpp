@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
@@ -42,9 +43,12 @@ void set_keepalive(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
 }
 
-/// gRPC tells of a busy port in its own words on stderr, before we can say it in one line that helps.
+/// gRPC tells of a busy port in its own words on stderr, before we can say it in one line that helps; protobuf tells of
+/// every string that is not UTF-8, which is the client's business.
 void silence_library_log() {
-  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  if (std::getenv("GRPC_VERBOSITY") != nullptr) return;
+  gpr_set_log_function([](gpr_log_func_args*) {});
+  google::protobuf::SetLogHandler(nullptr);
 }
 
 gpr_timespec after(Duration patience) {

@@ -2,6 +2,7 @@
 
 #include "server/grpc_answers.h"
 #include "server/grpc_codec.h"
+#include "server/grpc_message.h"
 #include "server/grpc_stream_call.h"
 #include "server/grpc_unary_call.h"
 
@@ -13,64 +14,92 @@ Status loading_status() {
   return unavailable("the model is still being loaded; try again soon");
 }
 
-/// A stream that is refused before there is anything to serve it with.
-class RefusedStream final : public grpc::ServerWriteReactor<v1::CompleteEvent> {
+/// A stream that is refused before there is a call to keep.
+class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const Status& status) { Finish(to_grpc_status(status)); }
   void OnDone() override { delete this; }
 };
 
-}  // namespace
-
-template <typename Work>
-grpc::ServerUnaryReactor* GrpcService::answer(grpc::CallbackServerContext& context, Work work) const {
-  const GrpcFront* front = front_.load();
+grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, const Status& status) {
   grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-  reactor->Finish(to_grpc_status(front == nullptr ? loading_status() : work(*front)));
+  reactor->Finish(to_grpc_status(status));
   return reactor;
 }
 
-grpc::ServerWriteReactor<v1::CompleteEvent>* GrpcService::StreamComplete(grpc::CallbackServerContext* context,
-                                                                         const v1::CompleteRequest* request) {
+/// `work(front, request, response)` is a Status.
+template <typename Request, typename Response, typename Work>
+Status answer(const GrpcFront* front, const grpc::ByteBuffer& request_bytes, grpc::ByteBuffer& response_bytes,
+              Work work) {
+  if (front == nullptr) return loading_status();
+  Request request;
+  SLUICE_RETURN_IF_ERROR(read_message(request_bytes, request));
+  Response response;
+  SLUICE_RETURN_IF_ERROR(work(*front, request, response));
+  response_bytes = write_message(response);
+  return {};
+}
+
+/// The request of a completion; one that can't be read counts as an invalid one.
+Result<v1::CompleteRequest> read_request(const GrpcFront* front, const grpc::ByteBuffer& bytes) {
+  if (front == nullptr) return loading_status();
+  v1::CompleteRequest request;
+  const Status status = read_message(bytes, request);
+  if (!status.ok()) return front->intake.refuse(Outcome::kInvalid, status);
+  return request;
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamComplete(grpc::CallbackServerContext* context,
+                                                                        const grpc::ByteBuffer* request) {
   const GrpcFront* front = front_.load();
-  if (front == nullptr) return new RefusedStream(loading_status());
-  return GrpcStreamCall::start(*front, *context, *request);
+  const Result<v1::CompleteRequest> read = read_request(front, *request);
+  if (!read.ok()) return new RefusedStream(read.status());
+  return GrpcStreamCall::start(*front, *context, *read);
 }
 
-grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* context,
-                                                const v1::CompleteRequest* request, v1::CompleteResponse* response) {
+grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
   const GrpcFront* front = front_.load();
-  if (front != nullptr) return GrpcUnaryCall::start(*front, *context, *request, *response);
-  return answer(*context, [](const GrpcFront&) { return Status(); });
+  const Result<v1::CompleteRequest> read = read_request(front, *request);
+  if (!read.ok()) return finish(*context, read.status());
+  return GrpcUnaryCall::start(*front, *context, *read, *response);
 }
 
-grpc::ServerUnaryReactor* GrpcService::Tokenize(grpc::CallbackServerContext* context,
-                                                const v1::TokenizeRequest* request, v1::TokenizeResponse* response) {
-  return answer(*context, [&](const GrpcFront& front) { return tokenize(front.intake.model(), *request, *response); });
+grpc::ServerUnaryReactor* GrpcService::Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
+  const auto work = [](const GrpcFront& front, const auto& text, auto& ids) {
+    return tokenize(front.intake.model(), text, ids);
+  };
+  return finish(*context, answer<v1::TokenizeRequest, v1::TokenizeResponse>(front_.load(), *request, *response, work));
 }
 
-grpc::ServerUnaryReactor* GrpcService::Detokenize(grpc::CallbackServerContext* context,
-                                                  const v1::DetokenizeRequest* request,
-                                                  v1::DetokenizeResponse* response) {
-  return answer(*context,
-                [&](const GrpcFront& front) { return detokenize(front.intake.model(), *request, *response); });
+grpc::ServerUnaryReactor* GrpcService::Detokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* response) {
+  const auto work = [](const GrpcFront& front, const auto& ids, auto& text) {
+    return detokenize(front.intake.model(), ids, text);
+  };
+  return finish(*context,
+                answer<v1::DetokenizeRequest, v1::DetokenizeResponse>(front_.load(), *request, *response, work));
 }
 
-grpc::ServerUnaryReactor* GrpcService::GetModel(grpc::CallbackServerContext* context,
-                                                const v1::GetModelRequest* /*request*/,
-                                                v1::GetModelResponse* response) {
-  return answer(*context, [&](const GrpcFront& front) {
-    describe_model(front.intake.model(), *response);
+grpc::ServerUnaryReactor* GrpcService::GetModel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
+  const auto work = [](const GrpcFront& front, const auto& /*request*/, auto& model) {
+    describe_model(front.intake.model(), model);
     return Status();
-  });
+  };
+  return finish(*context, answer<v1::GetModelRequest, v1::GetModelResponse>(front_.load(), *request, *response, work));
 }
 
-grpc::ServerUnaryReactor* GrpcService::GetLoad(grpc::CallbackServerContext* context,
-                                               const v1::GetLoadRequest* /*request*/, v1::GetLoadResponse* response) {
-  return answer(*context, [&](const GrpcFront& front) {
-    describe_load(front, *response);
+grpc::ServerUnaryReactor* GrpcService::GetLoad(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) {
+  const auto work = [](const GrpcFront& front, const auto& /*request*/, auto& load) {
+    describe_load(front, load);
     return Status();
-  });
+  };
+  return finish(*context, answer<v1::GetLoadRequest, v1::GetLoadResponse>(front_.load(), *request, *response, work));
 }
 
 }  // namespace sluice::server

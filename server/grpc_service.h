@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "server/grpc_front.h"
@@ -10,30 +11,33 @@
 
 namespace sluice::server {
 
+/// The service with its messages as bytes: read_message() can say what is wrong with a request, gRPC can't.
+using RawInferenceService = v1::Inference::WithRawCallbackMethod_StreamComplete<
+    v1::Inference::WithRawCallbackMethod_Complete<v1::Inference::WithRawCallbackMethod_Tokenize<
+        v1::Inference::WithRawCallbackMethod_Detokenize<v1::Inference::WithRawCallbackMethod_GetModel<
+            v1::Inference::WithRawCallbackMethod_GetLoad<v1::Inference::Service>>>>>>;
+
 /// sluice.v1.Inference. Until open() every call is refused with UNAVAILABLE, so the port can be taken before the model
 /// is loaded. Thread-safe.
-class GrpcService final : public v1::Inference::CallbackService {
+class GrpcService final : public RawInferenceService {
  public:
   /// From now on calls are served. `front` is lent and outlives the server.
   void open(const GrpcFront& front) { front_.store(&front); }
 
-  grpc::ServerWriteReactor<v1::CompleteEvent>* StreamComplete(grpc::CallbackServerContext* context,
-                                                              const v1::CompleteRequest* request) override;
-  grpc::ServerUnaryReactor* Complete(grpc::CallbackServerContext* context, const v1::CompleteRequest* request,
-                                     v1::CompleteResponse* response) override;
-  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context, const v1::TokenizeRequest* request,
-                                     v1::TokenizeResponse* response) override;
-  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context, const v1::DetokenizeRequest* request,
-                                       v1::DetokenizeResponse* response) override;
-  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context, const v1::GetModelRequest* request,
-                                     v1::GetModelResponse* response) override;
-  grpc::ServerUnaryReactor* GetLoad(grpc::CallbackServerContext* context, const v1::GetLoadRequest* request,
-                                    v1::GetLoadResponse* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* StreamComplete(grpc::CallbackServerContext* context,
+                                                             const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetLoad(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
 
  private:
-  template <typename Work>
-  grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext& context, Work work) const;
-
   std::atomic<const GrpcFront*> front_{nullptr};
 };
 

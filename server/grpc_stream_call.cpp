@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "server/grpc_codec.h"
+#include "server/grpc_message.h"
 
 namespace sluice::server {
 
-grpc::ServerWriteReactor<v1::CompleteEvent>* GrpcStreamCall::start(const GrpcFront& front,
-                                                                   grpc::CallbackServerContext& context,
-                                                                   const v1::CompleteRequest& request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcStreamCall::start(const GrpcFront& front,
+                                                                  grpc::CallbackServerContext& context,
+                                                                  const v1::CompleteRequest& request) {
   const auto call = std::make_shared<GrpcStreamCall>(front, context);
   call->until_done_ = call;
   front.live_calls.enter();
@@ -59,7 +60,7 @@ void GrpcStreamCall::write_next() {
 
 void GrpcStreamCall::write(const CompletionEvent& event) {
   if (const auto* denied = std::get_if<RequestDenied>(&event)) return end(denied->status);
-  message_ = to_wire(event, {front_.intake.model(), front_.intake.clock().now()});
+  message_ = write_message(to_wire(event, {front_.intake.model(), front_.intake.clock().now()}));
   if (is_last(event)) {
     StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
   } else {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "base/mutex.h"
@@ -17,14 +18,13 @@ namespace sluice::server {
 ///
 /// gRPC and the session both keep the call alive: gRPC until OnDone, the session until the loop has finished with the
 /// request; either may be the last. Thread-safe.
-class GrpcStreamCall final : public grpc::ServerWriteReactor<v1::CompleteEvent>,
+class GrpcStreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                              public CompletionSink,
                              public std::enable_shared_from_this<GrpcStreamCall> {
  public:
-  /// Submits the request; the reactor is what gRPC wants from the method. Request and context live until OnDone.
-  static grpc::ServerWriteReactor<v1::CompleteEvent>* start(const GrpcFront& front,
-                                                            grpc::CallbackServerContext& context,
-                                                            const v1::CompleteRequest& request);
+  /// Submits the request; the reactor is what gRPC wants from the method. The context lives until OnDone.
+  static grpc::ServerWriteReactor<grpc::ByteBuffer>* start(const GrpcFront& front, grpc::CallbackServerContext& context,
+                                                           const v1::CompleteRequest& request);
 
   GrpcStreamCall(const GrpcFront& front, grpc::CallbackServerContext& context);
 
@@ -44,7 +44,7 @@ class GrpcStreamCall final : public grpc::ServerWriteReactor<v1::CompleteEvent>,
   grpc::CallbackServerContext& context_;
   const RequestId id_;
   std::shared_ptr<GrpcStreamCall> until_done_;  // gRPC's share of the ownership
-  v1::CompleteEvent message_;                   // the write in flight; belongs to whoever has the turn
+  grpc::ByteBuffer message_;                    // the write in flight; belongs to whoever has the turn
 
   Mutex mutex_;
   StreamBuffer buffer_ SLUICE_GUARDED_BY(mutex_);

@@ -3,11 +3,12 @@
 #include <utility>
 
 #include "server/grpc_codec.h"
+#include "server/grpc_message.h"
 
 namespace sluice::server {
 
 grpc::ServerUnaryReactor* GrpcUnaryCall::start(const GrpcFront& front, grpc::CallbackServerContext& context,
-                                               const v1::CompleteRequest& request, v1::CompleteResponse& response) {
+                                               const v1::CompleteRequest& request, grpc::ByteBuffer& response) {
   const auto call = std::make_shared<GrpcUnaryCall>(front, context, response);
   call->until_done_ = call;
   front.live_calls.enter();
@@ -15,8 +16,7 @@ grpc::ServerUnaryReactor* GrpcUnaryCall::start(const GrpcFront& front, grpc::Cal
   return call.get();
 }
 
-GrpcUnaryCall::GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context,
-                             v1::CompleteResponse& response)
+GrpcUnaryCall::GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context, grpc::ByteBuffer& response)
     : front_(front), context_(context), response_(response), id_(front.intake.next_id()) {}
 
 void GrpcUnaryCall::submit(const v1::CompleteRequest& request) {
@@ -45,7 +45,7 @@ bool GrpcUnaryCall::begin_end() {
 
 void GrpcUnaryCall::answer() {
   if (collector_.status().ok()) {
-    response_ = to_wire(collector_.completion(), {front_.intake.model(), front_.intake.clock().now()});
+    response_ = write_message(to_wire(collector_.completion(), {front_.intake.model(), front_.intake.clock().now()}));
   }
   Finish(finish_status(context_, collector_.status()));
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "base/mutex.h"
@@ -18,11 +19,11 @@ class GrpcUnaryCall final : public grpc::ServerUnaryReactor,
                             public CompletionSink,
                             public std::enable_shared_from_this<GrpcUnaryCall> {
  public:
-  /// Submits the request; the reactor is what gRPC wants from the method. All three live until OnDone.
+  /// Submits the request; the reactor is what gRPC wants from the method. Context and response live until OnDone.
   static grpc::ServerUnaryReactor* start(const GrpcFront& front, grpc::CallbackServerContext& context,
-                                         const v1::CompleteRequest& request, v1::CompleteResponse& response);
+                                         const v1::CompleteRequest& request, grpc::ByteBuffer& response);
 
-  GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context, v1::CompleteResponse& response);
+  GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context, grpc::ByteBuffer& response);
 
   Delivery deliver(CompletionEvent event) override;
   void OnCancel() override;
@@ -35,7 +36,7 @@ class GrpcUnaryCall final : public grpc::ServerUnaryReactor,
 
   const GrpcFront& front_;
   grpc::CallbackServerContext& context_;
-  v1::CompleteResponse& response_;
+  grpc::ByteBuffer& response_;
   const RequestId id_;
   std::shared_ptr<GrpcUnaryCall> until_done_;  // gRPC's share of the ownership
   CompletionCollector collector_;              // stream pool's thread only

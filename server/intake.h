@@ -32,6 +32,8 @@ class Intake {
   /// may be TimePoint::max().
   Status submit(RequestId id, const v1::CompleteRequest& request, TimePoint deadline,
                 std::shared_ptr<CompletionSink> sink);
+  /// Counts a request that is not submitted for the reason given; returns that.
+  Status refuse(Outcome outcome, Status status);
   /// The client went away. Harmless for a request that has ended or never was.
   void cancel(RequestId id);
 
@@ -41,7 +43,6 @@ class Intake {
 
  private:
   Status post(RequestId id, ParsedRequest parsed, std::shared_ptr<CompletionSink> sink);
-  Status refuse(Outcome outcome, Status status);
 
   const ServedModel& model_;
   const SessionServices services_;

@@ -33,18 +33,26 @@ bool next_ok(grpc::CompletionQueue& queue) {
 
 }  // namespace
 
-int health_status(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+RawAnswer call_with_bytes(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                          const std::string& request) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
-  // HealthCheckRequest.service is field 1.
-  const grpc::ByteBuffer request = to_buffer(std::string("\x0a") + static_cast<char>(service.size()) + service);
+  const grpc::ByteBuffer request_buffer = to_buffer(request);
   grpc::ByteBuffer response;
   std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &response,
+  stub.UnaryCall(&context, method, {}, &request_buffer, &response,
                  [&done](grpc::Status status) { done.set_value(std::move(status)); });
-  if (!done.get_future().get().ok()) return -1;
-  const std::string bytes = to_string(response);  // HealthCheckResponse.status is field 1
-  return bytes.size() == 2 && bytes[0] == '\x08' ? bytes[1] : -1;
+  const grpc::Status status = done.get_future().get();
+  return {status, to_string(response)};
+}
+
+int health_status(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+  // HealthCheckRequest.service is field 1.
+  const std::string request = std::string("\x0a") + static_cast<char>(service.size()) + service;
+  const RawAnswer answer = call_with_bytes(channel, "/grpc.health.v1.Health/Check", request);
+  if (!answer.status.ok()) return -1;
+  // HealthCheckResponse.status is field 1.
+  return answer.bytes.size() == 2 && answer.bytes[0] == '\x08' ? answer.bytes[1] : -1;
 }
 
 std::string reflected_services(const std::shared_ptr<grpc::Channel>& channel) {

@@ -4,10 +4,21 @@
 #include <string>
 
 #include <grpcpp/channel.h>
+#include <grpcpp/support/status.h>
 
 namespace sluice::server {
 
-// Calls of services whose messages this project has no generated code for, written and read as protobuf's wire bytes.
+// Calls whose messages no generated code can write, or for which this project has none: written and read as protobuf's
+// wire bytes.
+
+struct RawAnswer {
+  grpc::Status status;
+  std::string bytes;
+};
+
+/// One message to "/package.Service/Method", and one back.
+RawAnswer call_with_bytes(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                          const std::string& request);
 
 /// The status that grpc.health.v1 gives a service: 1 SERVING, 2 NOT_SERVING; -1 when the call failed.
 int health_status(const std::shared_ptr<grpc::Channel>& channel, const std::string& service);
