@@ -24,13 +24,21 @@ float penalised(float logit, int32_t count, const SamplingParams& params) {
   return clamp_finite(logit);
 }
 
-/// Changes each distinct token of the history once, in time proportional to the history. Leaves scratch.counts all
-/// zero.
-void apply_penalties(const SampleRow& row, SamplerScratch& scratch) {
+float logit_of(const LogitRow& logits, int32_t token) {
+  SLUICE_CHECK(token >= 0 && static_cast<size_t>(token) < logits.values.size());
+  return logits.values[static_cast<size_t>(token)];
+}
+
+void change(const LogitRow& logits, int32_t token, float logit, PenaltyScratch& scratch) {
+  scratch.changes.push_back({token, logit_of(logits, token)});
+  set_logit(logits, token, logit);
+}
+
+/// Changes each distinct token of the history once. Leaves scratch.counts all zero.
+void penalise_history(const LogitRow& logits, const SampleRow& row, PenaltyScratch& scratch) {
   constexpr int32_t kDone = -1;
-  std::vector<float>& logits = scratch.adjusted;
   std::vector<int32_t>& counts = scratch.counts;
-  if (counts.size() != logits.size()) counts.assign(logits.size(), 0);
+  if (counts.size() != logits.values.size()) counts.assign(logits.values.size(), 0);
   const auto count_of = [&](int32_t token) -> int32_t& {
     SLUICE_CHECK(token >= 0 && static_cast<size_t>(token) < counts.size());
     return counts[static_cast<size_t>(token)];
@@ -38,8 +46,7 @@ void apply_penalties(const SampleRow& row, SamplerScratch& scratch) {
   const auto penalise = [&](int32_t token) {
     int32_t& count = count_of(token);
     if (count == kDone) return;
-    float& logit = logits[static_cast<size_t>(token)];
-    logit = penalised(logit, count, *row.params);
+    change(logits, token, penalised(logit_of(logits, token), count, *row.params), scratch);
     count = kDone;
   };
 
@@ -50,25 +57,22 @@ void apply_penalties(const SampleRow& row, SamplerScratch& scratch) {
   for (const int32_t token : row.prompt) count_of(token) = 0;
 }
 
-void apply_bias(const std::vector<LogitBias>& biases, std::span<float> logits) {
-  for (const LogitBias& bias : biases) {
-    SLUICE_CHECK(bias.token >= 0 && static_cast<size_t>(bias.token) < logits.size());
-    float& logit = logits[static_cast<size_t>(bias.token)];
-    logit = clamp_finite(logit + bias.bias);
+}  // namespace
+
+void apply_penalties(const LogitRow& logits, const SampleRow& row, PenaltyScratch& scratch) {
+  scratch.changes.clear();
+  if (has_penalties(*row.params)) penalise_history(logits, row, scratch);
+  for (const LogitBias& bias : row.params->logit_bias) {
+    change(logits, bias.token, clamp_finite(logit_of(logits, bias.token) + bias.bias), scratch);
   }
 }
 
-}  // namespace
-
-std::span<const float> adjusted_logits(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch) {
-  const SamplingParams& params = *row.params;
-  const bool has_history = !row.prompt.empty() || !row.output.empty();
-  const bool is_penalised = has_penalties(params) && has_history;
-  if (!is_penalised && params.logit_bias.empty()) return logits;
-  scratch.adjusted.assign(logits.begin(), logits.end());
-  if (is_penalised) apply_penalties(row, scratch);
-  apply_bias(params.logit_bias, scratch.adjusted);
-  return scratch.adjusted;
+void undo_penalties(const LogitRow& logits, PenaltyScratch& scratch) {
+  // Backwards: a token may have been changed more than once.
+  for (auto change = scratch.changes.rbegin(); change != scratch.changes.rend(); ++change) {
+    set_logit(logits, change->token, change->logit);
+  }
+  scratch.changes.clear();
 }
 
 }  // namespace sluice::engine

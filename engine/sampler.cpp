@@ -1,98 +1,124 @@
 #include "engine/sampler.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/check.h"
 #include "base/counter_random.h"
-#include "engine/penalties.h"
 #include "engine/softmax.h"
 #include "engine/top_p.h"
-#include "engine/top_tokens.h"
 
 namespace sluice::engine {
 namespace {
 
-/// The first token with the largest logit; 0 when none is a number.
-int32_t likeliest(std::span<const float> logits, float max) {
-  const auto found = std::find(logits.begin(), logits.end(), max);
-  return found == logits.end() ? 0 : static_cast<int32_t>(found - logits.begin());
-}
+/// One row on its way to a token: what all draws share.
+struct Draw {
+  const Logits& logits;
+  const SamplingParams& params;
+  const LogitScale scale;
+  const double unit;
+  const LogitKernels& kernels;
+  SamplerScratch& scratch;
+};
 
 /// min_p compares with the likeliest token, whose weight is 1.
 void drop_below(float min_p, std::span<float> weights) {
-  if (min_p <= 0.0F) return;
   for (float& weight : weights) weight = weight < min_p ? 0.0F : weight;
 }
 
-void weigh_all(std::span<const float> logits, const LogitWeight& weight_of, std::vector<float>& weights) {
-  // Small arrays of known size: compilers turn them into vectors at every level of optimisation.
-  constexpr size_t kLanes = 16;
-  weights.resize(logits.size());
-  size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes) {
-    std::array<float, kLanes> lanes;
-    std::copy_n(&logits[i], kLanes, lanes.begin());
-    for (float& lane : lanes) lane = weight_of(lane);
-    std::copy_n(lanes.begin(), kLanes, &weights[i]);
-  }
-  for (; i < logits.size(); ++i) weights[i] = weight_of(logits[i]);
+/// Below this logit every weight, with its rounding, is less than min_p.
+/// e^((l - max) / t) < p  <=>  l < max + t * log(p): compare logits, skip the exponentials.
+double min_p_floor(const LogitScale& scale, float min_p) {
+  constexpr double kMargin = 1e-3;  // in units of temperature; a weight is off by 1e-4 at most
+  const double depth = std::log(static_cast<double>(min_p)) - kMargin;
+  return static_cast<double>(scale.max) + static_cast<double>(scale.temperature) * depth;
 }
 
-/// Draws from the whole vocabulary, in the order of ids: nothing needs sorting.
-int32_t draw_from_all(std::span<const float> logits, const LogitWeight& weight_of, const SamplingParams& params,
-                      double unit, SamplerScratch& scratch) {
-  weigh_all(logits, weight_of, scratch.weights);
-  drop_beyond_top_p(logits, params.top_p, scratch.candidates, scratch.weights);
-  drop_below(params.min_p, scratch.weights);
-  return static_cast<int32_t>(draw_index(scratch.weights, unit));
+/// Draws from the whole vocabulary, in the order of ids.
+int32_t draw_from_all(const Draw& draw) {
+  std::vector<double>& chunk_sums = draw.scratch.chunk_sums;
+  sum_weights(draw.logits.values, draw.scale, draw.kernels, chunk_sums);
+  return static_cast<int32_t>(draw_index(draw.logits.values, draw.scale, draw.kernels, chunk_sums, draw.unit));
+}
+
+/// Draws from what top_p and min_p leave of the vocabulary, in the order of ids.
+int32_t draw_from_head(const Draw& draw) {
+  LogitCandidates& candidates = draw.scratch.top.candidates;
+  if (draw.params.top_p < 1.0F) {
+    const double sum = sum_weights(draw.logits.values, draw.scale, draw.kernels, draw.scratch.chunk_sums);
+    collect_nucleus(draw.logits, draw.scale, sum, draw.params.top_p, draw.kernels, candidates, draw.scratch.likeliest);
+  } else {
+    candidates.collect(draw.logits, min_p_floor(draw.scale, draw.params.min_p), draw.kernels);
+    candidates.weigh(draw.scale, draw.kernels);
+  }
+  drop_below(draw.params.min_p, candidates.weights());
+  return candidates.tokens()[draw_index(candidates.weights(), draw.unit)];
 }
 
 /// Draws from the top_k likeliest, best first.
-int32_t draw_from_top_k(std::span<const float> logits, const LogitWeight& weight_of, const SamplingParams& params,
-                        double unit, SamplerScratch& scratch) {
-  select_top(logits, static_cast<size_t>(params.top_k), scratch.candidates);
-  scratch.weights.clear();
-  for (const TokenLogprob& candidate : scratch.candidates) scratch.weights.push_back(weight_of(candidate.logprob));
-  drop_beyond_top_p_sorted(params.top_p, scratch.weights);
-  drop_below(params.min_p, scratch.weights);
-  return scratch.candidates[draw_index(scratch.weights, unit)].token;
+int32_t draw_from_top_k(const Draw& draw) {
+  SamplerScratch& scratch = draw.scratch;
+  select_top(draw.logits, static_cast<size_t>(draw.params.top_k), draw.kernels, scratch.top, scratch.likeliest);
+  scratch.logits.clear();
+  for (const TokenLogprob& candidate : scratch.likeliest) scratch.logits.push_back(candidate.logprob);
+  scratch.weights.resize(scratch.logits.size());
+  weigh_all(scratch.logits, draw.scale, draw.kernels, scratch.weights);
+  drop_beyond_top_p_sorted(draw.params.top_p, scratch.weights);
+  drop_below(draw.params.min_p, scratch.weights);
+  return scratch.likeliest[draw_index(scratch.weights, draw.unit)].token;
 }
 
-int32_t draw_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch) {
+int32_t draw_token(const Logits& logits, const SampleRow& row, const LogitKernels& kernels, SamplerScratch& scratch) {
   const SamplingParams& params = *row.params;
-  const float max = max_logit(logits);
+  const float max = largest_of(logits.block_tops);
   const bool is_greedy = params.temperature < SamplingParams::kGreedyTemperature || params.top_k == 1;
-  if (is_greedy || !std::isfinite(max)) return likeliest(logits, max);
-  const double unit = random_unit(row.seed, row.position);
-  const LogitWeight weight_of(max, params.temperature);
-  const bool is_top_k_on = params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size();
-  return is_top_k_on ? draw_from_top_k(logits, weight_of, params, unit, scratch)
-                     : draw_from_all(logits, weight_of, params, unit, scratch);
+  if (is_greedy || !std::isfinite(max)) return likeliest_token(logits, max);
+  const Draw draw{logits, params, {max, params.temperature}, random_unit(row.seed, row.position), kernels, scratch};
+  if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.values.size()) return draw_from_top_k(draw);
+  return params.top_p < 1.0F || params.min_p > 0.0F ? draw_from_head(draw) : draw_from_all(draw);
+}
+
+int32_t draw_with_penalties(const LogitRow& logits, const SampleRow& row, const LogitKernels& kernels,
+                            SamplerScratch& scratch) {
+  apply_penalties(logits, row, scratch.penalties);
+  const int32_t token = draw_token(logits, row, kernels, scratch);
+  undo_penalties(logits, scratch.penalties);
+  return token;
 }
 
 /// log p = logit - max - log(sum of e^(logit - max)), of the model's own logits.
-void add_logprobs(std::span<const float> logits, int32_t top_count, SamplerScratch& scratch, SampledToken& sampled) {
-  const float max = max_logit(logits);
-  weigh_all(logits, LogitWeight(max, 1.0F), scratch.weights);
-  const double log_total = static_cast<double>(max) + std::log(sum_weights(scratch.weights));
+void add_logprobs(const Logits& logits, int32_t top_count, const LogitKernels& kernels, SamplerScratch& scratch,
+                  SampledToken& sampled) {
+  const LogitScale scale{.max = largest_of(logits.block_tops), .temperature = 1.0F};
+  const double log_sum = std::log(sum_weights(logits.values, scale, kernels, scratch.chunk_sums));
+  const double log_total = static_cast<double>(scale.max) + log_sum;
   const auto logprob_of = [&](float logit) { return static_cast<float>(static_cast<double>(logit) - log_total); };
-  sampled.logprob = logprob_of(logits[static_cast<size_t>(sampled.token)]);
-  select_top(logits, static_cast<size_t>(std::max(top_count, 0)), sampled.top);
-  for (TokenLogprob& alternative : sampled.top) alternative.logprob = logprob_of(alternative.logprob);
+  sampled.logprob = logprob_of(logits.values[static_cast<size_t>(sampled.token)]);
+  select_top(logits, static_cast<size_t>(std::max(top_count, 0)), kernels, scratch.top, scratch.likeliest);
+  sampled.top.reserve(scratch.likeliest.size());
+  for (const TokenLogprob& likely : scratch.likeliest)
+    sampled.top.push_back({likely.token, logprob_of(likely.logprob)});
 }
 
 }  // namespace
 
-SampledToken sample_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch) {
-  SLUICE_CHECK(!logits.empty() && row.params != nullptr);
-  SLUICE_CHECK(row.scored_token < 0 || static_cast<size_t>(row.scored_token) < logits.size());
+SampledToken sample_token(LogitRow logits, const SampleRow& row, SamplerScratch& scratch, const LogitKernels& kernels) {
+  SLUICE_CHECK(!logits.values.empty() && row.params != nullptr);
+  SLUICE_CHECK(logits.block_tops.size() == logit_block_count(logits.values.size()));
+  SLUICE_CHECK(row.scored_token < 0 || static_cast<size_t>(row.scored_token) < logits.values.size());
   const bool is_scored = row.scored_token >= 0;
   SampledToken sampled;
-  sampled.token = is_scored ? row.scored_token : draw_token(adjusted_logits(logits, row, scratch), row, scratch);
-  if (is_scored || row.params->top_logprobs >= 0) add_logprobs(logits, row.params->top_logprobs, scratch, sampled);
+  sampled.token = is_scored ? row.scored_token : draw_with_penalties(logits, row, kernels, scratch);
+  if (is_scored || row.params->top_logprobs >= 0)
+    add_logprobs(logits, row.params->top_logprobs, kernels, scratch, sampled);
   return sampled;
+}
+
+SampledToken sample_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch) {
+  scratch.copied_logits.assign(logits.begin(), logits.end());
+  scratch.copied_tops.resize(logit_block_count(logits.size()));
+  fill_block_tops(logits, scratch.copied_tops);
+  return sample_token(LogitRow{scratch.copied_logits, scratch.copied_tops}, row, scratch);
 }
 
 }  // namespace sluice::engine

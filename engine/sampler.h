@@ -1,27 +1,41 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "engine/batch.h"
+#include "engine/logit_kernels.h"
+#include "engine/logit_row.h"
+#include "engine/penalties.h"
+#include "engine/top_tokens.h"
 
 namespace sluice::engine {
 
 /// Memory a thread keeps from one draw to the next; what is in it is the sampler's business.
 struct SamplerScratch {
-  std::vector<TokenLogprob> candidates;  ///< with logits where the log-probabilities will be
-  std::vector<float> adjusted;           ///< [vocab_size] logits after penalties and bias
-  std::vector<float> weights;            ///< [candidates or vocab_size] relative probabilities
-  std::vector<int32_t> counts;           ///< [vocab_size] all zero between draws
+  TopTokensScratch top;
+  PenaltyScratch penalties;
+  std::vector<TokenLogprob> likeliest;  ///< with logits where the log-probabilities will be
+  std::vector<float> logits;            ///< [top_k] of `likeliest`
+  std::vector<float> weights;           ///< [top_k] of `likeliest`
+  std::vector<double> chunk_sums;       ///< [vocab_size / kLogitChunk] sums of weights
+  std::vector<float> copied_logits;     ///< [vocab_size] where the caller lends none
+  std::vector<float> copied_tops;       ///< [logit_block_count(vocab_size)]
 };
 
 /// Draws the token that follows one place of a batch, or scores row.scored_token. A pure function of its arguments: the
-/// same logits, parameters, history, seed and position give the same token on every machine and in every batch.
+/// same logits, parameters, history, seed and position give the same token in every batch, and on every machine with
+/// the same kernels.
 ///
-/// `logits` is [vocab_size], not empty; row.params are valid for it, and all tokens of row lie in it. A scored token
-/// always gets its log-probability, a drawn one only with params->top_logprobs >= 0. Equal logits count as ordered by
-/// token id, lower first. A logit that is not a number is never drawn while there is another. One scratch per thread.
+/// row.params are valid for the vocabulary, and all tokens of row lie in it. A scored token always gets its
+/// log-probability, a drawn one only with params->top_logprobs >= 0. Equal logits count as ordered by token id, lower
+/// first. A logit that is not a number is never drawn while there is another. `logits` change during the call where the
+/// row has penalties or a bias, and are as before when it returns. One scratch per thread; memory is taken only to make
+/// it grow, and for the alternatives in the result.
+SampledToken sample_token(LogitRow logits, const SampleRow& row, SamplerScratch& scratch,
+                          const LogitKernels& kernels = portable_logit_kernels());
+
+/// For whoever has neither block tops nor logits to lend for change: copies them.
 SampledToken sample_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch);
 
 }  // namespace sluice::engine

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "engine/logit_kernels.h"
 
 namespace sluice::engine {
 
@@ -36,28 +39,20 @@ inline float exp_nonpositive(float x) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(result) & is_normal);
 }
 
-/// The weight of a logit relative to the likeliest one's, which is 1: its probability is its weight over the sum of all
-/// weights.
-class LogitWeight {
- public:
-  /// `max` is the largest logit, finite; temperature > 0, at most the largest float.
-  LogitWeight(float max, float temperature) : max_(max), inverse_temperature_(1.0F / temperature) {}
+/// The weights of all logits; returns their sum. As many weights as logits.
+double weigh_all(std::span<const float> logits, const LogitScale& scale, const LogitKernels& kernels,
+                 std::span<float> weights);
 
-  float operator()(float logit) const { return exp_nonpositive((logit - max_) * inverse_temperature_); }
-
- private:
-  float max_;
-  float inverse_temperature_;
-};
-
-/// The largest logit; NaNs are passed over. -infinity when there is nothing else.
-float max_logit(std::span<const float> logits);
-
-/// The sum in double, in a fixed order.
-double sum_weights(std::span<const float> weights);
+/// The sum of all weights, which are not kept; only the sums of chunks of kLogitChunk are, in `chunk_sums`.
+double sum_weights(std::span<const float> logits, const LogitScale& scale, const LogitKernels& kernels,
+                   std::vector<double>& chunk_sums);
 
 /// The index whose share of the sum holds `unit`, in [0, 1), when the shares lie side by side in the order of the
 /// weights (inverse cumulative distribution). Never an index of weight 0. At least one weight is positive.
 size_t draw_index(std::span<const float> weights, double unit);
+
+/// The same for the weights of logits, from the sums that sum_weights leaves.
+size_t draw_index(std::span<const float> logits, const LogitScale& scale, const LogitKernels& kernels,
+                  std::span<const double> chunk_sums, double unit);
 
 }  // namespace sluice::engine

@@ -1,17 +1,32 @@
 #include "engine/top_tokens.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace sluice::engine {
 namespace {
 
-/// Keeps the `count` likeliest, best last of them at the end, and returns its logit: what a newcomer must beat.
-float shrink_to(size_t count, std::vector<TokenLogprob>& top) {
-  const auto last = top.begin() + static_cast<std::ptrdiff_t>(count) - 1;
-  std::nth_element(top.begin(), last, top.end(), is_likelier);
-  top.resize(count);
-  return top.back().logprob;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// A logit that at least `count` tokens reach, close to the count-th largest. Any `count` disjoint groups of tokens
+/// have so many different tokens for tops, so the count-th largest top will do; four times as many groups as tokens
+/// wanted leave few strangers above it.
+float floor_of_top(std::span<const float> block_tops, size_t count, std::vector<float>& group_tops) {
+  constexpr size_t kLanes = kLogitBlock;  // inner loops of known length become vectors
+  if (count > block_tops.size()) return -kInfinity;
+  const size_t lane_groups = std::min((4 * count + kLanes - 1) / kLanes, (block_tops.size() + kLanes - 1) / kLanes);
+  group_tops.assign(lane_groups * kLanes, -kInfinity);
+  size_t i = 0;
+  for (size_t group = 0; i + kLanes <= block_tops.size();
+       i += kLanes, group = group + 1 < lane_groups ? group + 1 : 0) {
+    float* const tops = &group_tops[group * kLanes];
+    for (size_t j = 0; j < kLanes; ++j) tops[j] = std::max(tops[j], block_tops[i + j]);
+  }
+  for (size_t j = 0; i < block_tops.size(); ++i, ++j) group_tops[j] = std::max(group_tops[j], block_tops[i]);
+  const auto last = group_tops.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(group_tops.begin(), last, group_tops.end(), std::greater<>());
+  return *last;
 }
 
 }  // namespace
@@ -20,21 +35,20 @@ bool is_likelier(const TokenLogprob& a, const TokenLogprob& b) {
   return a.logprob != b.logprob ? a.logprob > b.logprob : a.token < b.token;
 }
 
-void select_top(std::span<const float> logits, size_t count, std::vector<TokenLogprob>& top) {
+void select_top(const Logits& logits, size_t count, const LogitKernels& kernels, TopTokensScratch& scratch,
+                std::vector<TokenLogprob>& top) {
   top.clear();
   if (count == 0) return;
-  count = std::min(count, logits.size());
-  // Collect what beats the worst kept so far, and thin out whenever as many again have come. Ids rise, so an equal
-  // logit never beats.
-  const size_t collected_max = std::max<size_t>(2 * count, 64);
-  float to_beat = -std::numeric_limits<float>::infinity();
-  for (size_t token = 0; token < logits.size(); ++token) {
-    if (!(logits[token] > to_beat)) continue;
-    top.push_back({static_cast<int32_t>(token), logits[token]});
-    if (top.size() >= collected_max) to_beat = shrink_to(count, top);
+  const LogitCandidates& found = scratch.candidates;
+  const float floor = floor_of_top(logits.block_tops, count, scratch.group_tops);
+  scratch.candidates.collect(logits, static_cast<double>(floor), kernels);
+  for (size_t i = 0; i < found.count(); ++i) top.push_back({found.tokens()[i], found.logits()[i]});
+  if (top.size() > 2 * count) {
+    std::nth_element(top.begin(), top.begin() + static_cast<std::ptrdiff_t>(count), top.end(), is_likelier);
+    top.resize(count);
   }
-  if (top.size() > count) shrink_to(count, top);
   std::sort(top.begin(), top.end(), is_likelier);
+  top.resize(std::min(top.size(), count));
 }
 
 }  // namespace sluice::engine

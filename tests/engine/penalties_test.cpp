@@ -17,29 +17,45 @@ struct History {
   std::vector<int32_t> output;
 };
 
+/// The logits as the penalties leave them. Checks that they can be taken back, and that the tops stay true.
 std::vector<float> adjusted(const std::vector<float>& logits, const SamplingParams& params, const History& history,
-                            SamplerScratch& scratch) {
+                            PenaltyScratch& scratch) {
   const SampleRow row{.params = &params, .prompt = history.prompt, .output = history.output};
-  const std::span<const float> result = adjusted_logits(logits, row, scratch);
-  return {result.begin(), result.end()};
+  std::vector<float> values = logits;
+  std::vector<float> tops(logit_block_count(logits.size()));
+  fill_block_tops(values, tops);
+  const std::vector<float> own_tops = tops;
+  apply_penalties({values, tops}, row, scratch);
+  const std::vector<float> changed = values;
+  std::vector<float> changed_tops(tops.size());
+  fill_block_tops(changed, changed_tops);
+  EXPECT_EQ(tops, changed_tops);
+  undo_penalties({values, tops}, scratch);
+  EXPECT_EQ(values, logits);
+  EXPECT_EQ(tops, own_tops);
+  EXPECT_THAT(scratch.counts, Each(0));
+  return changed;
 }
 
 std::vector<float> adjusted(const std::vector<float>& logits, const SamplingParams& params, const History& history) {
-  SamplerScratch scratch;
-  std::vector<float> result = adjusted(logits, params, history, scratch);
-  EXPECT_THAT(scratch.counts, Each(0));
-  return result;
+  PenaltyScratch scratch;
+  return adjusted(logits, params, history, scratch);
 }
 
-TEST(Penalties, LendsTheLogitsThemselvesWhenNothingIsOn) {
-  const std::vector<float> logits = {1.0F, 2.0F};
-  const SamplingParams params;
-  const std::vector<int32_t> tokens = {0, 1};
-  SamplerScratch scratch;
-  const SampleRow row{.params = &params, .prompt = tokens, .output = tokens};
-  EXPECT_EQ(adjusted_logits(logits, row, scratch).data(), logits.data());
-  EXPECT_TRUE(scratch.adjusted.empty());
-  EXPECT_TRUE(scratch.counts.empty());
+TEST(Penalties, ChangeNothingWhenNoneIsOn) {
+  PenaltyScratch scratch;
+  EXPECT_THAT(adjusted({1.0F, 2.0F}, {}, {{0, 1}, {0, 1}}, scratch), ElementsAre(1.0F, 2.0F));
+  EXPECT_EQ(scratch.counts.capacity() + scratch.changes.capacity(), 0U);
+}
+
+TEST(Penalties, TouchOnlyTheTokensTheyName) {
+  std::vector<float> logits(100, 3.0F);
+  std::vector<float> expected = logits;
+  expected[17] = 1.0F;
+  expected[99] = 5.0F;
+  PenaltyScratch scratch;
+  EXPECT_EQ(adjusted(logits, {.presence_penalty = 2.0F, .logit_bias = {{99, 2.0F}}}, {{}, {17, 17}}, scratch),
+            expected);
 }
 
 TEST(Penalties, RepetitionDividesPositiveAndMultipliesNegativeLogitsOnce) {
@@ -81,7 +97,7 @@ TEST(Penalties, ExtremeOnesStayFinite) {
 }
 
 TEST(Penalties, ScratchMayMoveBetweenVocabularies) {
-  SamplerScratch scratch;
+  PenaltyScratch scratch;
   const SamplingParams params{.frequency_penalty = 1.0F};
   EXPECT_THAT(adjusted({1.0F, 1.0F, 1.0F}, params, {{}, {2, 2}}, scratch), ElementsAre(1.0F, 1.0F, -1.0F));
   EXPECT_THAT(adjusted({1.0F}, params, {{}, {0}}, scratch), ElementsAre(0.0F));

@@ -37,7 +37,10 @@ struct Sampled {
                         .output = output,
                         .seed = seed,
                         .position = position};
-    return sample_token(logits, row, scratch);
+    std::vector<float> values = logits;
+    std::vector<float> tops(logit_block_count(logits.size()));
+    fill_block_tops(values, tops);
+    return sample_token(LogitRow{values, tops}, row, scratch);
   }
   int32_t draw(uint64_t seed = 1, uint64_t position = 0) const { return sample(seed, position).token; }
 };
@@ -247,11 +250,20 @@ TEST(Sampler, PenaltiesChangeTheDraw) {
   EXPECT_EQ(sampled.draw(), 1);
 }
 
-TEST(Sampler, GreedyWithoutPenaltiesCopiesNothing) {
+TEST(Sampler, GreedyWithoutPenaltiesNeedsNoMemory) {
   const Sampled sampled{model_like_logits(1000, 1), {.temperature = 0.0F}, {1, 2, 3}, {4, 5}};
   SamplerScratch scratch;
   sampled.sample_with(scratch, 1, 1);
-  EXPECT_EQ(scratch.adjusted.capacity() + scratch.weights.capacity() + scratch.candidates.capacity(), 0U);
+  EXPECT_EQ(scratch.top.candidates.capacity() + scratch.likeliest.capacity() + scratch.chunk_sums.capacity() +
+                scratch.penalties.counts.capacity(),
+            0U);
+}
+
+TEST(Sampler, LogitsWithoutBlockTopsWillDo) {
+  const Sampled sampled{model_like_logits(1003, 1), {.top_p = 0.9F, .repetition_penalty = 1.3F}, {1, 2, 3}, {4, 5}};
+  const SampleRow row{.params = &sampled.params, .prompt = sampled.prompt, .output = sampled.output, .seed = 4};
+  SamplerScratch scratch;
+  EXPECT_EQ(sample_token(sampled.logits, row, scratch).token, sampled.draw(4));
 }
 
 TEST(B15_LogitBias, g_AHundredForcesAToken) {

@@ -39,21 +39,6 @@ TEST(ExpNonpositive, IsWithinThreeTenMillionths) {
   EXPECT_LT(worst, 3e-7);
 }
 
-TEST(MaxLogit, PassesOverNan) {
-  EXPECT_EQ(max_logit(std::vector<float>{kNan, -3.0F, kNan, -2.0F}), -2.0F);
-  EXPECT_EQ(max_logit(std::vector<float>{kNan}), -kInfinity);
-}
-
-TEST(MaxLogit, FindsTheLargestAtEveryPlace) {
-  for (size_t size = 1; size < 70; ++size) {
-    for (size_t place = 0; place < size; ++place) {
-      std::vector<float> logits(size, -5.0F);
-      logits[place] = -4.0F;
-      ASSERT_EQ(max_logit(logits), -4.0F) << place << " of " << size;
-    }
-  }
-}
-
 TEST(DrawIndex, NeverTakesAWeightOfZero) {
   const std::vector<float> weights = {0.0F, 1.0F, 0.0F, 1.0F, 0.0F};
   EXPECT_EQ(draw_index(weights, 0.0), 1U);
@@ -82,6 +67,25 @@ TEST(DrawIndex, GivesEachIndexItsShare) {
   const std::vector<float> weights(1000, 0.25F);
   for (size_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(draw_index(weights, (static_cast<double>(i) + 0.5) / 1000), i);
+  }
+}
+
+TEST(SumWeights, LeavesWhatADrawNeeds) {
+  for (const size_t size : {1U, 255U, 256U, 257U, 1000U, 5000U}) {
+    std::vector<float> logits(size);
+    for (size_t i = 0; i < size; ++i) logits[i] = -3.0F * static_cast<float>(random_unit(2, i));
+    logits[size / 2] = 0.0F;
+    const LogitScale scale{.max = 0.0F, .temperature = 0.7F};
+    const LogitKernels& kernels = portable_logit_kernels();
+    std::vector<float> weights(size);
+    std::vector<double> chunk_sums = {5.0, 5.0};
+    const double sum = sum_weights(logits, scale, kernels, chunk_sums);
+    EXPECT_EQ(weigh_all(logits, scale, kernels, weights), sum);
+    EXPECT_EQ(chunk_sums.size(), (size + kLogitChunk - 1) / kLogitChunk);
+    for (uint64_t i = 0; i < 200; ++i) {
+      const double unit = random_unit(size, i);
+      ASSERT_EQ(draw_index(logits, scale, kernels, chunk_sums, unit), draw_index(weights, unit)) << size << " " << i;
+    }
   }
 }
 

@@ -15,21 +15,25 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<float> weights_of(const std::vector<float>& logits, float temperature = 1.0F) {
-  const LogitWeight weight_of(max_logit(logits), temperature);
-  std::vector<float> weights;
-  for (const float logit : logits) weights.push_back(weight_of(logit));
+std::vector<float> weights_of(const std::vector<float>& logits, float temperature) {
+  std::vector<float> weights(logits.size());
+  weigh_all(logits, {largest_of(logits), temperature}, portable_logit_kernels(), weights);
   return weights;
 }
 
 /// The tokens that keep their weight.
 std::vector<size_t> kept(const std::vector<float>& logits, float top_p, float temperature = 1.0F) {
-  std::vector<float> weights = weights_of(logits, temperature);
+  const LogitScale scale{largest_of(logits), temperature};
+  std::vector<float> tops(logit_block_count(logits.size()));
+  fill_block_tops(logits, tops);
+  LogitCandidates candidates;
   std::vector<TokenLogprob> scratch = {{1, 2.0F}};
-  drop_beyond_top_p(logits, top_p, scratch, weights);
+  std::vector<double> chunk_sums;
+  const double sum = sum_weights(logits, scale, portable_logit_kernels(), chunk_sums);
+  collect_nucleus({logits, tops}, scale, sum, top_p, portable_logit_kernels(), candidates, scratch);
   std::vector<size_t> tokens;
-  for (size_t token = 0; token < weights.size(); ++token) {
-    if (weights[token] > 0.0F) tokens.push_back(token);
+  for (size_t i = 0; i < candidates.count(); ++i) {
+    if (candidates.weights()[i] > 0.0F) tokens.push_back(static_cast<size_t>(candidates.tokens()[i]));
   }
   return tokens;
 }
@@ -52,10 +56,6 @@ std::vector<size_t> kept_by_sorting(const std::vector<float>& logits, float top_
 TEST(TopP, NeverDropsTheLikeliest) {
   EXPECT_THAT(kept({0.0F, 3.0F, 1.0F}, std::numeric_limits<float>::denorm_min()), ElementsAre(1));
   EXPECT_THAT(kept({0.0F}, 0.5F), ElementsAre(0));
-}
-
-TEST(TopP, OneKeepsAll) {
-  EXPECT_THAT(kept({0.0F, -80.0F, -40.0F}, 1.0F), ElementsAre(0, 1, 2));
 }
 
 TEST(TopP, StopsAsSoonAsTheShareIsReached) {
@@ -81,6 +81,29 @@ TEST(TopP, EqualsSortingForAllShapes) {
     const auto temperature = static_cast<float>(0.1 + 5 * random_unit(seed, 3));
     ASSERT_EQ(kept(logits, top_p, temperature), kept_by_sorting(logits, top_p, temperature)) << "seed " << seed;
   }
+}
+
+TEST(TopP, FindsItsWayThroughLogitsOfAllSizes) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  std::vector<float> far_apart(100, -kMax);
+  far_apart[50] = far_apart[70] = kMax;
+  EXPECT_THAT(kept(far_apart, 0.5F), ElementsAre(50));
+  EXPECT_THAT(kept(far_apart, 0.75F), ElementsAre(50, 70));
+  EXPECT_EQ(kept(far_apart, 0.5F, kMax), kept_by_sorting(far_apart, 0.5F, kMax));
+  for (const float unit : {1e-30F, 1e-3F, 1e3F, 1e30F}) {
+    std::vector<float> logits(500);
+    for (size_t i = 0; i < logits.size(); ++i) logits[i] = unit * (static_cast<float>(random_unit(3, i)) - 0.5F);
+    for (const float temperature : {0.1F, 1.0F, 10.0F, 1e30F}) {
+      for (const float top_p : {0.2F, 0.7F, 0.99F})
+        ASSERT_EQ(kept(logits, top_p, temperature), kept_by_sorting(logits, top_p, temperature)) << unit;
+    }
+  }
+}
+
+TEST(TopP, CutsThroughManyEqualTokens) {
+  const std::vector<float> even(3000, 1.0F);
+  EXPECT_EQ(kept(even, 0.5F).size(), 1500U);
+  EXPECT_EQ(kept(even, 0.5F).back(), 1499U);
 }
 
 TEST(TopP, SortedWeightsAreCutAtTheSamePlace) {
