@@ -25,6 +25,7 @@ struct GrpcFront {
   std::function<std::chrono::system_clock::time_point()> wall_clock;  ///< deadlines come as calendar times
   LoadLimits limits;
   int32_t stream_buffer_tokens = 0;
+  int64_t message_bytes_max = 0;
 };
 
 }  // namespace sluice::server

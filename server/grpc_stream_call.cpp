@@ -23,7 +23,7 @@ GrpcStreamCall::GrpcStreamCall(const GrpcFront& front, grpc::CallbackServerConte
 
 void GrpcStreamCall::submit(const v1::CompleteRequest& request) {
   const TimePoint deadline = monotonic_deadline(context_.deadline(), front_.wall_clock(), front_.intake.clock().now());
-  const Status status = front_.intake.submit(id_, request, deadline, shared_from_this());
+  const Status status = front_.intake.submit(id_, request, {.deadline = deadline}, shared_from_this());
   if (!status.ok() && take_turn()) end(status);
 }
 

@@ -21,7 +21,8 @@ GrpcUnaryCall::GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext
 
 void GrpcUnaryCall::submit(const v1::CompleteRequest& request) {
   const TimePoint deadline = monotonic_deadline(context_.deadline(), front_.wall_clock(), front_.intake.clock().now());
-  const Status status = front_.intake.submit(id_, request, deadline, shared_from_this());
+  const Status status = front_.intake.submit(
+      id_, request, {.deadline = deadline, .answer_bytes_max = front_.message_bytes_max}, shared_from_this());
   if (!status.ok() && begin_end()) Finish(finish_status(context_, status));
 }
 

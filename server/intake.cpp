@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/counter_random.h"
+#include "server/answer_size.h"
 
 namespace sluice::server {
 
@@ -18,13 +19,16 @@ Intake::Intake(const ServedModel& model, const SessionServices& services, Stream
                uint64_t seed)
     : model_(model), services_(services), pool_(pool), stats_(stats), seed_(seed) {}
 
-Status Intake::submit(RequestId id, const v1::CompleteRequest& request, TimePoint deadline,
+Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const CallLimits& limits,
                       std::shared_ptr<CompletionSink> sink) {
   if (closed()) return refuse(Outcome::kRefused, closed_status());
   const RequestOrigin origin{
-      .arrival = services_.clock.now(), .deadline = deadline, .fresh_seed = random_bits(seed_, id.value)};
+      .arrival = services_.clock.now(), .deadline = limits.deadline, .fresh_seed = random_bits(seed_, id.value)};
   Result<ParsedRequest> parsed = parse_complete_request(request, model_, origin);
   if (!parsed.ok()) return refuse(Outcome::kInvalid, parsed.status());
+  if (const Status fits = check_answer_fits(*parsed, model_, limits.answer_bytes_max); !fits.ok()) {
+    return refuse(Outcome::kInvalid, fits);
+  }
   return post(id, std::move(parsed).value(), std::move(sink));
 }
 

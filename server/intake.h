@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "base/ids.h"
@@ -13,6 +14,13 @@
 #include "server/stream_pool.h"
 
 namespace sluice::server {
+
+/// What a call bounds beside what its request says.
+struct CallLimits {
+  TimePoint deadline = TimePoint::max();
+  /// Of an answer in one message; a stream has no such bound.
+  int64_t answer_bytes_max = std::numeric_limits<int64_t>::max();
+};
 
 /// The way in for every front: parses a request, registers its session and posts it to the loop. Thread-safe; what it
 /// is given is lent.
@@ -28,9 +36,8 @@ class Intake {
   /// An id for a request that is about to be submitted; a front keeps it for cancel().
   RequestId next_id() { return RequestId{next_id_.fetch_add(1, std::memory_order_relaxed)}; }
 
-  /// Once OK, the sink gets the request's events; else it gets none and the front answers with the status. `deadline`
-  /// may be TimePoint::max().
-  Status submit(RequestId id, const v1::CompleteRequest& request, TimePoint deadline,
+  /// Once OK, the sink gets the request's events; else it gets none and the front answers with the status.
+  Status submit(RequestId id, const v1::CompleteRequest& request, const CallLimits& limits,
                 std::shared_ptr<CompletionSink> sink);
   /// Counts a request that is not submitted for the reason given; returns that.
   Status refuse(Outcome outcome, Status status);

@@ -54,17 +54,17 @@ ServedModel describe(const Config& config, const engine::LoadedModel& model, std
   return served;
 }
 
-int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
-  size_t longest = 1;
-  for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) longest = std::max(longest, tokenizer.token_bytes(id).size());
-  return static_cast<int32_t>(longest);
-}
-
 int32_t tokens_in(int32_t blocks, int32_t block_size) {
   return static_cast<int32_t>(std::min<int64_t>(int64_t{blocks} * block_size, std::numeric_limits<int32_t>::max()));
 }
 
 }  // namespace
+
+int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
+  size_t longest = 1;
+  for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) longest = std::max(longest, tokenizer.token_bytes(id).size());
+  return static_cast<int32_t>(longest);
+}
 
 Result<ModelHost> load_model_host(const Config& config, std::string_view version) {
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(config.model.path));

@@ -25,4 +25,7 @@ struct ModelHost {
 /// file or the key and says what to do.
 Result<ModelHost> load_model_host(const Config& config, std::string_view version);
 
+/// Of all tokens; at least 1.
+int32_t longest_token_bytes(const engine::Tokenizer& tokenizer);
+
 }  // namespace sluice::server

@@ -23,7 +23,8 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
              .live_calls = live_calls_,
              .wall_clock = parts.wall_clock,
              .limits = {config.scheduler.max_running, config.scheduler.max_queued_requests, config.kv.block_size},
-             .stream_buffer_tokens = config.server.stream_buffer_tokens},
+             .stream_buffer_tokens = config.server.stream_buffer_tokens,
+             .message_bytes_max = int64_t{config.server.max_message_mib} << 20},
       loop_(scheduler_, parts.executor, mailbox_, streams_, parts.clock, stats_),
       loop_thread_([this] { loop_.run(); }) {}
 

@@ -1,6 +1,7 @@
 #include "tests/server/byte_model.h"
 
 #include "engine/gguf.h"
+#include "server/model_host.h"
 
 namespace sluice::server {
 
@@ -28,6 +29,7 @@ ServedModel byte_model(const engine::Tokenizer& tokenizer, int32_t context_lengt
   model.context_length = context_length;
   model.pool_tokens = pool_tokens;
   model.tokenizer = &tokenizer;
+  model.longest_token_bytes = longest_token_bytes(tokenizer);
   return model;
 }
 
