@@ -35,6 +35,9 @@ def test_complete_as_json(daemon):
 def test_complete_is_told_which_field_is_wrong(daemon):
     done = run("sluice", "complete", "--top-p", 1.5, "Hi", daemon=daemon, code=1)
     assert "sampling.top_p" in done.stderr and done.stdout == ""
+    done = run("sluice", "complete", "--top-p", 1.5, "--json", "Hi", daemon=daemon, code=1)
+    refusal = json.loads(done.stdout)
+    assert refusal["error"]["code"] == "INVALID_ARGUMENT" and "sampling.top_p" in refusal["error"]["message"]
 
 
 def test_ctrl_c_cancels_on_the_server(daemon):

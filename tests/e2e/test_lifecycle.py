@@ -58,7 +58,7 @@ def test_a_busy_port_is_named(option):
         other = "--http-listen" if option == "--grpc-listen" else "--grpc-listen"
         code, lines, _ = run_sluiced("--model", MODEL, option, address, other, "127.0.0.1:0")
     assert code == 1
-    assert_one_line(lines, address)
+    assert_one_line(lines, address, option, option.replace("--", "server.").replace("-listen", "_listen"))
 
 
 @pytest.mark.parametrize("memory", ["400000", "100000GiB"], ids=["one_block", "more_than_there_is"])
