@@ -10,12 +10,14 @@ std::string_view kv_type_name(KvType type) {
       return "f16";
     case KvType::kBf16:
       return "bf16";
+    case KvType::kInt8:
+      return "int8";
   }
   SLUICE_CHECK(false && "a KvType outside the enum");
 }
 
 std::optional<KvType> kv_type_from_name(std::string_view name) {
-  for (const KvType type : {KvType::kF16, KvType::kBf16}) {
+  for (const KvType type : {KvType::kF16, KvType::kBf16, KvType::kInt8}) {
     if (name == kv_type_name(type)) return type;
   }
   return std::nullopt;

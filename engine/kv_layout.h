@@ -8,9 +8,13 @@
 
 namespace sluice::engine {
 
-enum class KvType { kF16, kBf16 };
+enum class KvType {
+  kF16,
+  kBf16,
+  kInt8,  ///< with one float scale per token and head, for keys and for values
+};
 
-/// The configuration's name of the type, "f16" or "bf16".
+/// The configuration's name of the type, "f16", "bf16" or "int8".
 std::string_view kv_type_name(KvType type);
 /// nullopt for any other name.
 std::optional<KvType> kv_type_from_name(std::string_view name);
@@ -28,8 +32,14 @@ struct KvLayout {
     return {model.layer_count, model.kv_head_count, model.head_dim, block_size, type};
   }
 
-  /// K and V of all layers for block_size tokens; both element types take two bytes.
-  int64_t block_bytes() const { return int64_t{2} * layer_count * kv_head_count * head_dim * block_size * 2; }
+  /// Keys and values of one head of one layer for block_size tokens.
+  int64_t head_block_bytes() const {
+    const int64_t elements = int64_t{2} * head_dim * block_size;
+    return type == KvType::kInt8 ? elements + int64_t{2} * block_size * static_cast<int64_t>(sizeof(float))
+                                 : 2 * elements;
+  }
+  /// The same of all heads and layers: what one block of the pool costs.
+  int64_t block_bytes() const { return head_block_bytes() * kv_head_count * layer_count; }
 };
 
 }  // namespace sluice::engine

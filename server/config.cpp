@@ -59,7 +59,7 @@ Status ModelSection::validate() const {
 Status EngineSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_device(device));
   SLUICE_RETURN_IF_ERROR(check_range("engine.threads", threads, 0, 1024));
-  return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512"});
+  return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512", "amx"});
 }
 
 Status KvSection::validate() const {
@@ -67,7 +67,7 @@ Status KvSection::validate() const {
   constexpr int64_t kAnyAvailableBytes = int64_t{1} << 40;
   SLUICE_RETURN_IF_ERROR(kvcache::parse_memory(memory, kAnyAvailableBytes).status());
   SLUICE_RETURN_IF_ERROR(check_range("kv.block_size", block_size, 1, 1024));
-  return check_choice("kv.dtype", dtype, {"f16", "bf16"});
+  return check_choice("kv.dtype", dtype, {"f16", "bf16", "int8"});
 }
 
 Status ServerSection::validate() const {

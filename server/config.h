@@ -23,7 +23,7 @@ struct ModelSection {
 struct EngineSection {
   std::string device = "auto";   ///< auto or cpu
   int32_t threads = 0;           ///< compute threads, 0 to 1024; 0: the cores this process may use
-  std::string cpu_isa = "auto";  ///< auto, portable, avx2 or avx512
+  std::string cpu_isa = "auto";  ///< auto, portable, avx2, avx512 or amx
 
   Status validate() const;
 };
@@ -32,7 +32,7 @@ struct EngineSection {
 struct KvSection {
   std::string memory = "25%";  ///< bytes, "512MiB", "2GiB", or a share of the memory this process may still use, "25%"
   int32_t block_size = 16;     ///< tokens in a block, 1 to 1024
-  std::string dtype = "f16";   ///< f16 or bf16
+  std::string dtype = "f16";   ///< f16, bf16 or int8
 
   Status validate() const;
 };

@@ -28,7 +28,7 @@ constexpr std::array kKeyFlags{
     KeyFlag{"--http-listen", "server.http_listen", "HOST:PORT", "of metrics and health; port 0 picks a free one"},
     KeyFlag{"--device", "engine.device", "DEVICE", "auto or cpu"},
     KeyFlag{"--threads", "engine.threads", "N", "compute threads; 0 takes the cores this process may use"},
-    KeyFlag{"--cpu-isa", "engine.cpu_isa", "ISA", "auto, portable, avx2 or avx512"},
+    KeyFlag{"--cpu-isa", "engine.cpu_isa", "ISA", "auto, portable, avx2, avx512 or amx"},
 };
 
 /// One value for one key, as the command line gives it.

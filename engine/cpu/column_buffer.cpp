@@ -9,8 +9,9 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   if (tokens <= tokens_ && length <= length_max_) return Status();
   tokens_ = std::max(tokens_, tokens);
   length_max_ = std::max(length_max_, length);
-  const auto elements = static_cast<size_t>(tokens_) * static_cast<size_t>(length_max_);
-  const size_t blocks = elements / kQuantBlock + 1;
+  // Products in tiles read whole tiles of columns.
+  const auto elements = static_cast<size_t>(tokens_ + kColumnsPadding) * static_cast<size_t>(length_max_);
+  const size_t blocks = elements / kQuantBlock + kScaleLanes;
   SLUICE_ASSIGN_OR_RETURN(floats_, HugeBuffer::allocate(elements * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(elements, "activations"));
   SLUICE_ASSIGN_OR_RETURN(scales_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
@@ -42,19 +43,20 @@ void ColumnBuffer::set_normed(int32_t token, const float* x, std::span<const flo
 }
 
 void ColumnBuffer::quantize(int32_t token, const float* x) {
-  const int64_t block = int64_t{token} * (length_ / kQuantBlock);
-  kernels_->quantize(x, length_, values_.as<int8_t>() + int64_t{token} * length_, scales_.as<float>() + block,
-                     sums_.as<float>() + block, offsets_.as<int32_t>() + block);
+  const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
+  kernels_->quantize(x, length_, values_.as<int8_t>() + int64_t{token} * length_, scales_.as<float>() + place,
+                     sums_.as<float>() + place, offsets_.as<int32_t>() + place);
 }
 
 Columns ColumnBuffer::from(int32_t token) const {
-  const int64_t block = int64_t{token} * (length_ / kQuantBlock);
+  SLUICE_CHECK(token % kScaleLanes == 0);
+  const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
   return {.length = length_,
           .floats = floats_.as<float>() + int64_t{token} * length_,
           .values = values_.as<int8_t>() + int64_t{token} * length_,
-          .scales = scales_.as<float>() + block,
-          .sums = sums_.as<float>() + block,
-          .offsets = offsets_.as<int32_t>() + block};
+          .scales = scales_.as<float>() + place,
+          .sums = sums_.as<float>() + place,
+          .offsets = offsets_.as<int32_t>() + place};
 }
 
 }  // namespace sluice::engine::cpu

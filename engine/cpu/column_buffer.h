@@ -26,7 +26,7 @@ class ColumnBuffer {
   /// Column `token` = rms_norm(x).
   void set_normed(int32_t token, const float* x, std::span<const float> weight, float epsilon);
 
-  /// Columns from `token` on.
+  /// Columns from `token`, a multiple of kScaleLanes, on.
   Columns from(int32_t token) const;
 
  private:
@@ -40,9 +40,9 @@ class ColumnBuffer {
   bool wants_float_ = false;
   HugeBuffer floats_;   // [tokens, length]
   HugeBuffer values_;   // [tokens, length]
-  HugeBuffer scales_;   // [tokens, length / 32]
-  HugeBuffer sums_;     // [tokens, length / 32]
-  HugeBuffer offsets_;  // [tokens, length / 32]
+  HugeBuffer scales_;   // [tokens / 16][length / 32][16]
+  HugeBuffer sums_;     // [tokens / 16][length / 32][16]
+  HugeBuffer offsets_;  // [tokens / 16][length / 32][16]
 };
 
 }  // namespace sluice::engine::cpu

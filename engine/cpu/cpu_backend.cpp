@@ -1,15 +1,16 @@
 #include "engine/cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
+#include "engine/cpu/attention_plan.h"
 #include "engine/cpu/available_threads.h"
 #include "engine/cpu/column_buffer.h"
 #include "engine/cpu/cpu_isa.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/kv_store.h"
+#include "engine/cpu/matrix_product.h"
 #include "engine/cpu/rope_table.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/cpu/weight_store.h"
@@ -19,23 +20,14 @@ namespace sluice::engine {
 namespace cpu {
 namespace {
 
-constexpr int32_t kTokenTile =
-    128;  // columns of one work item: 128 quantised columns of a wide layer stay in the L2 cache
-constexpr int32_t kSampleTile = 32;                                // rows whose logits exist at once
-using PanelProducts = std::array<float, kTokenTile * kPanelRows>;  // [columns][16]
+constexpr int32_t kSampleTile = 32;                // rows whose logits exist at once
+constexpr size_t kPartialBytes = size_t{4} << 20;  // for the partial results of attention along long contexts
 
 struct Activation {
   HugeBuffer values;  // [tokens_max, width]
   int32_t tokens_max = 0;
   int32_t width = 0;
   float* row(int32_t token) { return values.as<float>() + int64_t{token} * width; }
-};
-
-/// A run of tokens of one row that one worker attends for, per key/value head.
-struct AttendItem {
-  int32_t row = 0;
-  int32_t token_begin = 0;
-  int32_t token_count = 0;
 };
 
 /// What each worker needs for itself.
@@ -45,13 +37,6 @@ struct alignas(64) WorkerMemory {
   std::vector<float> attention;
   SamplerScratch sampler;
 };
-
-/// Panel `panel` of a matrix, counted through all its parts.
-std::pair<const PackedPart*, int32_t> find_panel(const PackedMatrix& matrix, int32_t panel) {
-  const PackedPart* part = matrix.parts.data();
-  while (panel >= part->panel_count()) panel -= (part++)->panel_count();
-  return {part, panel};
-}
 
 class CpuBackend final : public Backend {
  public:
@@ -83,19 +68,10 @@ class CpuBackend final : public Backend {
  private:
   Activation& activation(ActivationId id) { return activations_.at(static_cast<size_t>(id.index)); }
   WorkerMemory& memory(const ThreadPool::Worker& worker) { return memories_[static_cast<size_t>(worker.index())]; }
-  int32_t grain_for(int32_t items) const { return std::clamp(items / (pool_.thread_count() * 8), 1, 8); }
-
   void norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm);
-  void multiply_panel(const ColumnBuffer& columns, const PackedPart& part, int32_t panel, int32_t token, int32_t count,
-                      PanelProducts& products) const;
-  /// finish(rows, first_row, token, count, products) for every panel and token tile; `rows` are the panel's real ones.
-  template <typename Finish>
-  void multiply(ThreadPool::Worker& worker, const ColumnBuffer& columns, const PackedMatrix& matrix, int32_t tokens,
-                const Finish& finish);
   void turn_and_store(int32_t token, float* qkv, const AttentionParams& params);
-  void attend_item(const AttendItem& item, int32_t kv_head, Activation& out, Activation& qkv,
-                   const AttentionParams& params, float* scratch);
-  void make_attend_items();
+  AttendTask attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
+                         const AttentionParams& params, float* scratch);
   void sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head, StepOutput& output);
 
   const CpuIsa isa_;
@@ -109,9 +85,11 @@ class CpuBackend final : public Backend {
   ColumnBuffer columns_;         // of the step's tokens
   ColumnBuffer sample_columns_;  // of one tile of sample rows
   HugeBuffer logits_;            // [kSampleTile, vocab]
+  HugeBuffer partials_;          // of attention
 
   const Batch* batch_ = nullptr;
-  std::vector<AttendItem> attend_items_;
+  AttentionPlan attention_;
+  bool is_attention_planned_ = false;  // for this step; the same for all its layers
 };
 
 std::string CpuBackend::description() const {
@@ -143,6 +121,7 @@ RopeId CpuBackend::add_rope(const RopeParams& params) {
 }
 
 Status CpuBackend::add_cache(const KvLayout& layout, int32_t block_count) {
+  SLUICE_ASSIGN_OR_RETURN(partials_, HugeBuffer::allocate(kPartialBytes, "attention"));
   SLUICE_ASSIGN_OR_RETURN(cache_, KvStore::allocate(layout, block_count));
   return Status();
 }
@@ -159,24 +138,14 @@ void CpuBackend::read(ActivationId from, std::span<float> values) {
 
 void CpuBackend::begin_step(const Batch& batch) {
   batch_ = &batch;
+  is_attention_planned_ = false;
   for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
-  make_attend_items();
   for (RopeTable& rope : ropes_) rope.resize(batch.token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch.token_count(), 4, [&](int32_t token) {
       for (RopeTable& rope : ropes_) rope.set(token, batch.positions[static_cast<size_t>(token)]);
     });
   });
-}
-
-void CpuBackend::make_attend_items() {
-  attend_items_.clear();
-  for (int32_t row = 0; row < batch_->row_count(); ++row) {
-    const int32_t end = batch_->row_begin[static_cast<size_t>(row) + 1];
-    for (int32_t token = batch_->row_begin[static_cast<size_t>(row)]; token < end; token += kQueryTokens) {
-      attend_items_.push_back({row, token, std::min(kQueryTokens, end - token)});
-    }
-  }
 }
 
 void CpuBackend::embed(ActivationId out, MatrixId table) {
@@ -198,40 +167,6 @@ void CpuBackend::norm_columns(ThreadPool::Worker& worker, Activation& in, const 
   worker.barrier();
 }
 
-void CpuBackend::multiply_panel(const ColumnBuffer& columns, const PackedPart& part, int32_t panel, int32_t token,
-                                int32_t count, PanelProducts& products) const {
-  const std::byte* weights = part.panels + panel * part.panel_bytes();
-  switch (part.type) {
-    case TensorType::kF32:
-      return kernels_.dot_f32(weights, columns.from(token), count, products.data());
-    case TensorType::kF16:
-      return kernels_.dot_f16(weights, columns.from(token), count, products.data());
-    case TensorType::kBf16:
-      return kernels_.dot_bf16(weights, columns.from(token), count, products.data());
-    case TensorType::kQ4_0:
-      return kernels_.dot_q4_0(weights, columns.from(token), count, products.data());
-    case TensorType::kQ4_1:
-      return kernels_.dot_q4_1(weights, columns.from(token), count, products.data());
-    case TensorType::kQ8_0:
-      return kernels_.dot_q8_0(weights, columns.from(token), count, products.data());
-  }
-}
-
-template <typename Finish>
-void CpuBackend::multiply(ThreadPool::Worker& worker, const ColumnBuffer& columns, const PackedMatrix& matrix,
-                          int32_t tokens, const Finish& finish) {
-  const int32_t items = matrix.panel_count * ((tokens + kTokenTile - 1) / kTokenTile);
-  PanelProducts& products = memory(worker).products;
-  worker.for_each(items, grain_for(items), [&](int32_t item) {
-    const auto [part, panel] = find_panel(matrix, item % matrix.panel_count);
-    const int32_t token = item / matrix.panel_count * kTokenTile;
-    const int32_t count = std::min(kTokenTile, tokens - token);
-    multiply_panel(columns, *part, panel, token, count, products);
-    const int32_t rows = std::min(kPanelRows, part->row_count - panel * kPanelRows);
-    finish(rows, part->row_begin + panel * kPanelRows, token, count, products.data());
-  });
-}
-
 void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) {
   Activation& target = activation(out);
   const PackedMatrix& packed = weights_.matrix(matrix);
@@ -240,11 +175,14 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   columns_.begin(packed);
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
-    multiply(worker, columns_, packed, batch_->token_count(),
-             [&](int32_t rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
-               for (int32_t c = 0; c < count; ++c, products += kPanelRows) {
-                 float* to = target.row(token + c) + first_row;
-                 for (int32_t r = 0; r < rows; ++r) to[r] = products[r] + (added == nullptr ? 0 : added[first_row + r]);
+    multiply(worker, kernels_, columns_, packed, batch_->token_count(), memory(worker).products,
+             [&](const PanelResult& result) {
+               const float* products = result.products;
+               for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
+                 float* to = target.row(result.token + c) + result.first_row;
+                 for (int32_t r = 0; r < result.row_count; ++r) {
+                   to[r] = products[r] + (added == nullptr ? 0 : added[result.first_row + r]);
+                 }
                }
              });
   });
@@ -259,11 +197,12 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
     worker.barrier();
-    multiply(worker, columns_, packed, batch_->token_count(),
-             [&](int32_t rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
-               for (int32_t c = 0; c < count; ++c, products += kPanelRows) {
-                 float* to = target.row(token + c) + first_row;
-                 for (int32_t r = 0; r < rows; ++r) to[r] += products[r];
+    multiply(worker, kernels_, columns_, packed, batch_->token_count(), memory(worker).products,
+             [&](const PanelResult& result) {
+               const float* products = result.products;
+               for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
+                 float* to = target.row(result.token + c) + result.first_row;
+                 for (int32_t r = 0; r < result.row_count; ++r) to[r] += products[r];
                }
              });
   });
@@ -276,25 +215,22 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
   const PackedPart& gate = packed.parts[0];
   const PackedPart& up = packed.parts[1];
   SLUICE_CHECK(gate.row_count == target.width && up.row_count == target.width);
-  const int32_t tokens = batch_->token_count();
-  const int32_t items = gate.panel_count() * ((tokens + kTokenTile - 1) / kTokenTile);
   columns_.begin(packed);
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
     WorkerMemory& own = memory(worker);
-    worker.for_each(items, grain_for(items), [&](int32_t item) {
-      const int32_t panel = item % gate.panel_count();
-      const int32_t token = item / gate.panel_count() * kTokenTile;
-      const int32_t count = std::min(kTokenTile, tokens - token);
-      multiply_panel(columns_, gate, panel, token, count, own.products);
-      multiply_panel(columns_, up, panel, token, count, own.more_products);
-      kernels_.silu_multiply(own.products.data(), own.more_products.data(), count * kPanelRows);
-      const int32_t first_row = panel * kPanelRows;
+    kernels_.begin_products();
+    for_each_panel_tile(worker, gate.panel_count(), batch_->token_count(), [&](const PanelTile& tile) {
+      multiply_panel(kernels_, columns_, gate, tile, own.products);
+      multiply_panel(kernels_, columns_, up, tile, own.more_products);
+      kernels_.silu_multiply(own.products.data(), own.more_products.data(), tile.count * kPanelRows);
+      const int32_t first_row = tile.panel * kPanelRows;
       const auto rows = static_cast<size_t>(std::min(kPanelRows, gate.row_count - first_row));
-      for (int32_t c = 0; c < count; ++c) {
-        std::memcpy(target.row(token + c) + first_row, own.products.data() + c * kPanelRows, rows * sizeof(float));
+      for (int32_t c = 0; c < tile.count; ++c) {
+        std::memcpy(target.row(tile.token + c) + first_row, own.products.data() + c * kPanelRows, rows * sizeof(float));
       }
     });
+    kernels_.end_products();
   });
 }
 
@@ -305,16 +241,37 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
   SLUICE_CHECK(group * layout.kv_head_count == params.head_count);
   SLUICE_CHECK(activation(out).width == params.head_count * layout.head_dim);
   SLUICE_CHECK(activation(qkv).width == (params.head_count + 2 * layout.kv_head_count) * layout.head_dim);
-  const auto scratch_floats = static_cast<size_t>(cpu::attend_scratch_floats(group, layout.head_dim));
+  const auto scratch_floats = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim));
   for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_floats));
-  const auto items = static_cast<int32_t>(attend_items_.size()) * layout.kv_head_count;
+  // Cut along the context, tiles have one token.
+  const int64_t partial_floats = attend_partial_floats(group, layout.head_dim);
+  if (!std::exchange(is_attention_planned_, true)) {
+    attention_.make(*batch_, pool_.thread_count(), layout.kv_head_count,
+                    static_cast<int64_t>(kPartialBytes / sizeof(float)) / partial_floats);
+  }
+  const AttentionKernels& kernels = cache_.attention(kernels_);
+  const int32_t heads = layout.kv_head_count;
+  const auto task_of = [&](ThreadPool::Worker& worker, int32_t tile, int32_t head) {
+    return attend_task(attention_.tiles()[static_cast<size_t>(tile)], head, activation(out), activation(qkv), params,
+                       memory(worker).attention.data());
+  };
+  const auto partials_of = [&](int32_t tile, int32_t head) {
+    return partials_.as<float>() + attention_.partial_index(tile, head) * partial_floats;
+  };
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch_->token_count(), 1,
                     [&](int32_t token) { turn_and_store(token, activation(qkv).row(token), params); });
     worker.barrier();
-    worker.for_each(items, 1, [&](int32_t item) {
-      attend_item(attend_items_[static_cast<size_t>(item / layout.kv_head_count)], item % layout.kv_head_count,
-                  activation(out), activation(qkv), params, memory(worker).attention.data());
+    worker.for_each(static_cast<int32_t>(attention_.items().size()) * heads, 1, [&](int32_t i) {
+      const AttendItem& item = attention_.items()[static_cast<size_t>(i / heads)];
+      const AttendTask task = task_of(worker, item.tile, i % heads);
+      if (item.span == AttendItem::kWhole) return kernels.attend(task);
+      kernels.attend_span(task, item.span, partials_of(item.tile, i % heads) + item.span * partial_floats);
+    });
+    if (!attention_.is_split()) return;
+    worker.barrier();
+    worker.for_each(static_cast<int32_t>(attention_.tiles().size()) * heads, 1, [&](int32_t i) {
+      kernels_.merge_spans(task_of(worker, i / heads, i % heads), partials_of(i / heads, i % heads));
     });
   });
 }
@@ -324,7 +281,7 @@ void CpuBackend::turn_and_store(int32_t token, float* qkv, const AttentionParams
   const RopeTable& rope = ropes_.at(static_cast<size_t>(params.rope.index));
   SLUICE_CHECK(rope.dim() <= layout.head_dim);
   const int32_t turned = params.head_count + layout.kv_head_count;
-  for (int32_t head = 0; head < turned; ++head) rope.rotate(token, qkv + int64_t{head} * layout.head_dim);
+  for (int32_t head = 0; head < turned; ++head) rope.rotate(kernels_, token, qkv + int64_t{head} * layout.head_dim);
   const float* keys = qkv + int64_t{params.head_count} * layout.head_dim;
   const float* values = qkv + int64_t{turned} * layout.head_dim;
   for (int32_t head = 0; head < layout.kv_head_count; ++head) {
@@ -333,25 +290,25 @@ void CpuBackend::turn_and_store(int32_t token, float* qkv, const AttentionParams
   }
 }
 
-void CpuBackend::attend_item(const AttendItem& item, int32_t kv_head, Activation& out, Activation& qkv,
-                             const AttentionParams& params, float* scratch) {
+AttendTask CpuBackend::attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
+                                   const AttentionParams& params, float* scratch) {
   const KvLayout& layout = cache_.layout();
   const int32_t group = params.head_count / layout.kv_head_count;
   const int64_t first_column = int64_t{kv_head} * group * layout.head_dim;
-  cache_.attend(kernels_, {.cache = cache_.head(params.layer, 0, kv_head),
-                           .block_stride = cache_.block_stride(),
-                           .block_ids = batch_->block_ids.data() + batch_->table_begin[static_cast<size_t>(item.row)],
-                           .block_size = layout.block_size,
-                           .head_dim = layout.head_dim,
-                           .group = group,
-                           .token_count = item.token_count,
-                           .first_position = batch_->positions[static_cast<size_t>(item.token_begin)],
-                           .scale = params.scale,
-                           .queries = qkv.row(item.token_begin) + first_column,
-                           .query_stride = qkv.width,
-                           .out = out.row(item.token_begin) + first_column,
-                           .out_stride = out.width,
-                           .scratch = scratch});
+  return {.cache = cache_.head(params.layer, 0, kv_head),
+          .block_bytes = cache_.block_bytes(),
+          .block_ids = batch_->block_ids.data() + batch_->table_begin[static_cast<size_t>(tile.row)],
+          .block_size = layout.block_size,
+          .head_dim = layout.head_dim,
+          .group = group,
+          .token_count = tile.count,
+          .first_position = batch_->positions[static_cast<size_t>(tile.token)],
+          .scale = params.scale,
+          .queries = qkv.row(tile.token) + first_column,
+          .query_stride = qkv.width,
+          .out = out.row(tile.token) + first_column,
+          .out_stride = out.width,
+          .scratch = scratch};
 }
 
 Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
@@ -383,13 +340,12 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
       sample_columns_.set_normed(i, in.row(sample_row(i).token_index), weight, norm.epsilon);
     });
     worker.barrier();
-    multiply(worker, sample_columns_, head, rows,
-             [&](int32_t real_rows, int32_t first_row, int32_t token, int32_t count, const float* products) {
-               for (int32_t c = 0; c < count; ++c) {
-                 std::memcpy(logits_row(token + c) + first_row, products + c * kPanelRows,
-                             static_cast<size_t>(real_rows) * sizeof(float));
-               }
-             });
+    multiply(worker, kernels_, sample_columns_, head, rows, memory(worker).products, [&](const PanelResult& result) {
+      for (int32_t c = 0; c < result.count; ++c) {
+        std::memcpy(logits_row(result.token + c) + result.first_row, result.products + c * kPanelRows,
+                    static_cast<size_t>(result.row_count) * sizeof(float));
+      }
+    });
     worker.barrier();
     worker.for_each(rows, 1, [&](int32_t i) {
       const std::span<const float> logits(logits_row(i), static_cast<size_t>(head.row_count));

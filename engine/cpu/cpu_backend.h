@@ -11,7 +11,7 @@ namespace sluice::engine {
 
 struct CpuOptions {
   int32_t threads = 0;       ///< compute threads, the caller's included; 0: the cores this process may use
-  std::string isa = "auto";  ///< auto, portable, avx2 or avx512
+  std::string isa = "auto";  ///< auto, portable, avx2, avx512 or amx
 };
 
 /// A backend on this machine's processors. FAILED_PRECONDITION when the named instruction set can't be had here.

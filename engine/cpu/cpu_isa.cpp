@@ -3,6 +3,8 @@
 #include <string>
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace sluice::engine {
 namespace {
@@ -27,6 +29,26 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512vnni") != 0;
 }
 
+// Tiles are 8 KiB of state per thread, so Linux wants to be asked before it saves them (arch/x86/xstate.rst); asking
+// again is harmless.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // XFEATURE_XTILE_DATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+bool has_amx() {
+  constexpr unsigned kTile = 1U << 24;
+  constexpr unsigned kInt8 = 1U << 25;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  const bool has_instructions =
+      __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTile) != 0 && (edx & kInt8) != 0;
+  return has_avx512() && has_instructions && may_use_tiles();
+}
+
 }  // namespace
 
 std::string_view cpu_isa_name(CpuIsa isa) {
@@ -37,6 +59,8 @@ std::string_view cpu_isa_name(CpuIsa isa) {
       return "avx2";
     case CpuIsa::kAvx512:
       return "avx512";
+    case CpuIsa::kAmx:
+      return "amx";
   }
   return "unknown";
 }
@@ -45,6 +69,7 @@ std::vector<CpuIsa> available_cpu_isas() {
   std::vector<CpuIsa> isas = {CpuIsa::kPortable};
   if (has_avx2()) isas.push_back(CpuIsa::kAvx2);
   if (has_avx512()) isas.push_back(CpuIsa::kAvx512);
+  if (has_amx()) isas.push_back(CpuIsa::kAmx);
   return isas;
 }
 

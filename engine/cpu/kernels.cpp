@@ -2,8 +2,12 @@
 
 namespace sluice::engine::cpu {
 
+void need_nothing() {}
+
 const Kernels& kernels_for(CpuIsa isa) {
   switch (isa) {
+    case CpuIsa::kAmx:
+      return amx_kernels();
     case CpuIsa::kAvx512:
       return avx512_kernels();
     case CpuIsa::kAvx2:
@@ -14,12 +18,12 @@ const Kernels& kernels_for(CpuIsa isa) {
   return portable_kernels();
 }
 
-// Keys and values of one chunk as floats, then per query head its running softmax and its scores. See Attention in
-// kernels_generic.h.
+// Keys and values of one span as floats and their scales, then each query's scores and two partial results. See
+// Attention in attention_kernels.h.
 int64_t attend_scratch_floats(int32_t group, int32_t head_dim) {
-  const int64_t padded_dim = (head_dim + 15) / 16 * 16;
-  const int64_t queries = int64_t{kQueryTokens} * group;
-  return int64_t{kKeyChunk} * head_dim + kKeyChunk * padded_dim + queries * (padded_dim + 2 + kKeyChunk);
+  const int32_t queries = kQueryTokens * group;
+  return int64_t{kKeySpan} * (head_dim + padded_head_dim(head_dim) + 2) + int64_t{queries} * kKeySpan +
+         2 * attend_partial_floats(queries, head_dim);
 }
 
 }  // namespace sluice::engine::cpu

@@ -6,20 +6,27 @@
 #include "engine/cpu/cpu_isa.h"
 
 // The seam between the CPU backend and its instruction sets. Files compiled for one instruction set include only this
-// and kernels_generic.h, and call no inline function of anybody else's: the linker keeps one copy of such a function,
-// and were it theirs, other code would run instructions the machine may lack.
+// and the kernels' own headers, and call no inline function of anybody else's: the linker keeps one copy of such a
+// function, and were it theirs, other code would run instructions the machine may lack.
 
 namespace sluice::engine::cpu {
 
-inline constexpr int32_t kPanelRows = 16;   ///< weight rows computed together
-inline constexpr int32_t kQuantBlock = 32;  ///< elements that share a scale
-inline constexpr int32_t kKeyChunk = 32;    ///< keys between two updates of the running softmax
-inline constexpr int32_t kQueryTokens = 8;  ///< tokens of one AttendTask at most
+inline constexpr int32_t kPanelRows = 16;    ///< weight rows computed together
+inline constexpr int32_t kQuantBlock = 32;   ///< elements that share a scale
+inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is one partial result
+inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
+inline constexpr int32_t kQueryTokens = 16;  ///< tokens of one AttendTask at most
+inline constexpr int32_t kHeadDimMax = 1024;
+inline constexpr int64_t kPrefetchBytes = 2048;  ///< how far products look ahead in their weights
 
 // Bytes of one block of a packed panel (packed_matrix.h says what they hold).
 inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
 inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
 inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
+/// Columns whose scales of one block lie side by side.
+inline constexpr int32_t kScaleLanes = 16;
+/// Columns that a product may read past its last.
+inline constexpr int32_t kColumnsPadding = 15;
 
 /// Activations of consecutive tokens, in the forms that are wanted: floats, and blocks of 32 with x = scale * value,
 /// |value| <= 127.
@@ -27,9 +34,9 @@ struct Columns {
   int32_t length;          // a multiple of 32 where there are blocks
   const float* floats;     // [tokens, length]
   const int8_t* values;    // [tokens, length]
-  const float* scales;     // [tokens, blocks]
-  const float* sums;       // [tokens, blocks] scale * sum of the block's values
-  const int32_t* offsets;  // [tokens, blocks] -128 * sum of the block's values
+  const float* scales;     // [tokens / 16][blocks][16]
+  const float* sums;       // the same: scale * sum of the block's values
+  const int32_t* offsets;  // the same: -128 * sum of the block's values
 };
 
 /// What a product looks at in its Columns.
@@ -38,9 +45,8 @@ enum class Activations { kFloat, kInt8 };
 /// Causal attention of one group of query heads over one key/value head, for up to kQueryTokens consecutive tokens of
 /// one row.
 struct AttendTask {
-  const uint16_t*
-      cache;  ///< block 0 of this layer and head: keys [head_dim, block_size], then values [block_size, head_dim]
-  int64_t block_stride;  ///< elements from one block to the next
+  const std::byte* cache;  ///< block 0 of this layer and head, as KvStore lays it out
+  int64_t block_bytes;     ///< from one block to the next
   const int32_t* block_ids;
   int32_t block_size;
   int32_t head_dim;
@@ -54,36 +60,76 @@ struct AttendTask {
   int64_t out_stride;
   float* scratch;  // [attend_scratch_floats(group, head_dim)]
 };
+
+/// head_dim rounded up to whole registers of any instruction set.
+[[gnu::always_inline]] inline constexpr int32_t padded_head_dim(int32_t head_dim) {
+  return (head_dim + 15) / 16 * 16;
+}
+/// Floats of one span's partial result of `queries` queries.
+[[gnu::always_inline]] inline constexpr int64_t attend_partial_floats(int32_t queries, int32_t head_dim) {
+  return int64_t{queries} * (padded_head_dim(head_dim) + 2);
+}
+[[gnu::always_inline]] inline constexpr int32_t attend_span_count(const AttendTask& task) {
+  return (task.first_position + task.token_count + kKeySpan - 1) / kKeySpan;
+}
 int64_t attend_scratch_floats(int32_t group, int32_t head_dim);
+
+/// Attention over a cache of one element type.
+struct AttentionKernels {
+  void (*attend)(const AttendTask& task);
+  /// One span of it, to partial [attend_partial_floats].
+  void (*attend_span)(const AttendTask& task, int32_t span, float* partial);
+};
+
+/// Where Columns holds the scale of a column's block.
+[[gnu::always_inline]] inline constexpr int64_t scale_place(int32_t column, int32_t block, int32_t block_count) {
+  return (int64_t{column / kScaleLanes} * block_count + block) * kScaleLanes + column % kScaleLanes;
+}
 
 /// Dot products of a panel's 16 rows with `count` columns: out[c * 16 + row]. Each is summed in one order whatever
 /// `count` is.
 using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t count, float* out);
 
+/// For an instruction set that needs no preparation.
+void need_nothing();
+
 /// One instruction set's kernels.
 struct Kernels {
   Activations quantized_weights_take;  ///< products with float weights take floats
+  /// A thread calls begin before its first product and end after its last; what lies between is kept short.
+  void (*begin_products)();
+  void (*end_products)();
   Dot dot_q4_0;
   Dot dot_q4_1;
   Dot dot_q8_0;
   Dot dot_f32;
   Dot dot_f16;
   Dot dot_bf16;
-  /// One token of blocks from `length` floats, a multiple of 32.
+  /// One token of blocks from `length` floats, a multiple of 32; the scales of its blocks are kScaleLanes apart.
   void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);
   /// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang & Sennrich 2019); out may be x.
   void (*rms_norm)(const float* x, const float* weight, int32_t length, float epsilon, float* out);
+  /// Turns pairs (2i, 2i+1) of head[dim], or with rotate_halves pairs (i, i + dim/2): head[j] * cosines[j] +
+  /// partner * sines[j], the sign of the turn being in the sines.
+  void (*rotate_pairs)(float* head, const float* cosines, const float* sines, int32_t dim);
+  void (*rotate_halves)(float* head, const float* cosines, const float* sines, int32_t dim);
   /// gate = gate / (1 + exp(-gate)) * up; count is a multiple of 16.
   void (*silu_multiply)(float* gate, const float* up, int32_t count);
   void (*store_f16)(const float* x, int32_t count, uint16_t* out);
   void (*store_bf16)(const float* x, int32_t count, uint16_t* out);
-  void (*attend_f16)(const AttendTask& task);
-  void (*attend_bf16)(const AttendTask& task);
+  /// x = scale * out with |out| <= 127; returns the scale.
+  float (*store_int8)(const float* x, int32_t count, int8_t* out);
+  AttentionKernels f16;
+  AttentionKernels bf16;
+  AttentionKernels int8;
+  /// The same result as attend, from the partial results of all spans, one after the other.
+  void (*merge_spans)(const AttendTask& task, const float* partials);
 };
 
 const Kernels& portable_kernels();
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+const Kernels& amx_kernels();
 /// The machine must have the instruction set.
 const Kernels& kernels_for(CpuIsa isa);
 

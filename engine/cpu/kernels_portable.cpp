@@ -2,7 +2,7 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/cpu/kernels_generic.h"
+#include "engine/cpu/kernel_table.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cpu {
@@ -13,7 +13,8 @@ namespace {
 struct Portable {
   static constexpr int kLanes = 4;
   static constexpr int kColumns = 2;
-  static constexpr int kQueries = 1;
+  static constexpr int kQueries = 2;
+  static constexpr int kParts = 4;
   using Float = float __attribute__((vector_size(16)));
   using Int = int32_t __attribute__((vector_size(16)));
 
@@ -35,6 +36,7 @@ struct Portable {
   // To nearest even for |x| < 2^22: adding 1.5 * 2^23 leaves no bits for a fraction.
   static Float round(Float x) { return (x + 12582912.0F) - 12582912.0F; }
   static Float power_of_two(Float n) { return std::bit_cast<Float>((__builtin_convertvector(n, Int) + 127) << 23); }
+  static Float swap_neighbours(Float x) { return Float{x[1], x[0], x[3], x[2]}; }
   static float sum_of(Float x) { return (x[0] + x[2]) + (x[1] + x[3]); }
   static float max_of(Float x) { return std::max(std::max(x[0], x[1]), std::max(x[2], x[3])); }
 
@@ -43,6 +45,10 @@ struct Portable {
   }
   static Float load_bf16(const uint16_t* from) {
     return Float{bf16_to_float(from[0]), bf16_to_float(from[1]), bf16_to_float(from[2]), bf16_to_float(from[3])};
+  }
+  static Float load_int8(const int8_t* from) {
+    return Float{static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
+                 static_cast<float>(from[3])};
   }
   static uint16_t to_f16(float x) { return float_to_half(x); }
   static uint16_t to_bf16(float x) { return float_to_bf16(x); }
@@ -154,8 +160,8 @@ void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, fl
   }
 }
 
-constexpr Kernels kKernels =
-    make_kernels<Portable>(Activations::kFloat, dot_quant<Q4_0>, dot_quant<Q4_1>, dot_quant<Q8_0>);
+constexpr Kernels kKernels = make_kernels<Portable>(
+    {.take = Activations::kFloat, .q4_0 = dot_quant<Q4_0>, .q4_1 = dot_quant<Q4_1>, .q8_0 = dot_quant<Q8_0>});
 
 }  // namespace
 

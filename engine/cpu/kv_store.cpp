@@ -1,52 +1,81 @@
 #include "engine/cpu/kv_store.h"
 
-#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/check.h"
 
 namespace sluice::engine::cpu {
 
 Result<KvStore> KvStore::allocate(const KvLayout& layout, int32_t block_count) {
-  SLUICE_CHECK(block_count > 0 && layout.block_size > 0);
+  SLUICE_CHECK(block_count > 0 && layout.block_size > 0 && layout.head_dim <= kHeadDimMax);
   KvStore store;
   store.layout_ = layout;
   store.block_count_ = block_count;
   const auto bytes = static_cast<size_t>(layout.block_bytes()) * static_cast<size_t>(block_count);
-  SLUICE_ASSIGN_OR_RETURN(store.elements_, HugeBuffer::allocate(bytes, "KV cache; lower kv.memory"));
+  SLUICE_ASSIGN_OR_RETURN(store.blocks_, HugeBuffer::allocate(bytes, "KV cache; lower kv.memory"));
   return store;
 }
 
-uint16_t* KvStore::head(int32_t layer, int32_t block, int32_t kv_head) {
+std::byte* KvStore::head(int32_t layer, int32_t block, int32_t kv_head) {
   SLUICE_CHECK(layer < layout_.layer_count && block >= 0 && block < block_count_);
   const int64_t block_of_layer = int64_t{layer} * block_count_ + block;
-  return elements_.as<uint16_t>() + block_of_layer * block_stride() + kv_head * head_elements();
+  return blocks_.as<std::byte>() + block_of_layer * block_bytes() + kv_head * layout_.head_block_bytes();
 }
 
 void KvStore::write(const Kernels& kernels, int32_t layer, int32_t slot, int32_t kv_head, const float* key,
                     const float* value) {
-  constexpr int32_t kPiece = 64;
-  const auto store = layout_.type == KvType::kF16 ? kernels.store_f16 : kernels.store_bf16;
+  std::byte* to = head(layer, slot / layout_.block_size, kv_head);
   const int32_t offset = slot % layout_.block_size;
-  uint16_t* keys = head(layer, slot / layout_.block_size, kv_head);
-  uint16_t* values = keys + int64_t{layout_.head_dim} * layout_.block_size;
-  for (int32_t begin = 0; begin < layout_.head_dim; begin += kPiece) {
-    const int32_t count = std::min(kPiece, layout_.head_dim - begin);
-    std::array<uint16_t, kPiece> piece;
-    store(key + begin, count, piece.data());
-    for (int32_t d = 0; d < count; ++d) {
-      keys[int64_t{begin + d} * layout_.block_size + offset] = piece[static_cast<size_t>(d)];
-    }
+  if (layout_.type == KvType::kInt8) {
+    write_int8(kernels, to, offset, key, value);
+  } else {
+    write_halves(kernels, to, offset, key, value);
   }
+}
+
+template <typename Element>
+void KvStore::scatter_key(const Element* key, int32_t offset, Element* keys) const {
+  const int32_t lanes = layout_.block_size % kKeyLanes == 0 ? kKeyLanes : layout_.block_size;
+  Element* to = keys + int64_t{offset / lanes} * layout_.head_dim * lanes + offset % lanes;
+  for (int32_t d = 0; d < layout_.head_dim; ++d) to[int64_t{d} * lanes] = key[d];
+}
+
+void KvStore::write_halves(const Kernels& kernels, std::byte* head, int32_t offset, const float* key,
+                           const float* value) {
+  const auto store = layout_.type == KvType::kF16 ? kernels.store_f16 : kernels.store_bf16;
+  auto* keys = reinterpret_cast<uint16_t*>(head);
+  uint16_t* values = keys + int64_t{layout_.head_dim} * layout_.block_size;
+  std::array<uint16_t, kHeadDimMax> rounded;
+  store(key, layout_.head_dim, rounded.data());
+  scatter_key(rounded.data(), offset, keys);
   store(value, layout_.head_dim, values + int64_t{offset} * layout_.head_dim);
 }
 
-void KvStore::attend(const Kernels& kernels, const AttendTask& task) const {
-  if (layout_.type == KvType::kF16) {
-    kernels.attend_f16(task);
-  } else {
-    kernels.attend_bf16(task);
+void KvStore::write_int8(const Kernels& kernels, std::byte* head, int32_t offset, const float* key,
+                         const float* value) {
+  const int64_t elements = int64_t{layout_.head_dim} * layout_.block_size;
+  auto* keys = reinterpret_cast<int8_t*>(head);
+  std::array<int8_t, kHeadDimMax> rounded;
+  const float key_scale = kernels.store_int8(key, layout_.head_dim, rounded.data());
+  scatter_key(rounded.data(), offset, keys);
+  const float value_scale =
+      kernels.store_int8(value, layout_.head_dim, keys + elements + int64_t{offset} * layout_.head_dim);
+  std::byte* scales = head + 2 * elements + int64_t{offset} * static_cast<int64_t>(sizeof(float));
+  std::memcpy(scales, &key_scale, sizeof(float));
+  std::memcpy(scales + layout_.block_size * sizeof(float), &value_scale, sizeof(float));
+}
+
+const AttentionKernels& KvStore::attention(const Kernels& kernels) const {
+  switch (layout_.type) {
+    case KvType::kF16:
+      return kernels.f16;
+    case KvType::kBf16:
+      return kernels.bf16;
+    case KvType::kInt8:
+      return kernels.int8;
   }
+  SLUICE_CHECK(false && "a KvType outside the enum");
 }
 
 }  // namespace sluice::engine::cpu

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/status.h"
@@ -9,9 +10,11 @@
 
 namespace sluice::engine::cpu {
 
-/// The paged KV cache: [layer][block][kv head], each holding keys [head_dim, block_size] and then values [block_size,
-/// head_dim] in 2-byte floats. Keys lie with the tokens of a block side by side, so that scores of several tokens are
-/// one vector sum.
+/// The paged KV cache: [layer][block][kv head], each holding keys, then values [block_size, head_dim], then for int8
+/// the keys' scales [block_size] and the values' [block_size].
+///
+/// Keys lie with kKeyLanes tokens of a block side by side, so that their scores are one vector sum:
+/// [block_size / kKeyLanes][head_dim][kKeyLanes], or [head_dim][block_size] where the block's size is no multiple.
 class KvStore {
  public:
   KvStore() = default;
@@ -19,23 +22,26 @@ class KvStore {
 
   const KvLayout& layout() const { return layout_; }
 
-  /// Keys of one head in a block, followed by its values.
-  uint16_t* head(int32_t layer, int32_t block, int32_t kv_head);
-  /// Elements from one block of a layer to the next.
-  int64_t block_stride() const { return layout_.kv_head_count * head_elements(); }
+  /// One head of a layer in a block.
+  std::byte* head(int32_t layer, int32_t block, int32_t kv_head);
+  /// From one block of a layer to the next.
+  int64_t block_bytes() const { return layout_.kv_head_count * layout_.head_block_bytes(); }
 
   /// Rounds one token's key and value of one head [head_dim] into a slot.
   void write(const Kernels& kernels, int32_t layer, int32_t slot, int32_t kv_head, const float* key,
              const float* value);
-  /// Attends with the kernel for the cache's element type.
-  void attend(const Kernels& kernels, const AttendTask& task) const;
+  /// The kernels for the cache's element type.
+  const AttentionKernels& attention(const Kernels& kernels) const;
 
  private:
-  int64_t head_elements() const { return int64_t{2} * layout_.head_dim * layout_.block_size; }
+  template <typename Element>
+  void scatter_key(const Element* key, int32_t offset, Element* keys) const;
+  void write_halves(const Kernels& kernels, std::byte* head, int32_t offset, const float* key, const float* value);
+  void write_int8(const Kernels& kernels, std::byte* head, int32_t offset, const float* key, const float* value);
 
   KvLayout layout_;
   int32_t block_count_ = 0;
-  HugeBuffer elements_;
+  HugeBuffer blocks_;
 };
 
 }  // namespace sluice::engine::cpu

@@ -12,33 +12,29 @@ RopeTable::RopeTable(const RopeParams& params) : params_(params) {
 }
 
 void RopeTable::resize(int32_t tokens) {
-  const size_t count = static_cast<size_t>(tokens) * frequencies_.size();
+  const size_t count = static_cast<size_t>(tokens) * static_cast<size_t>(params_.dim);
   cosines_.resize(count);
   sines_.resize(count);
 }
 
 void RopeTable::set(int32_t token, int32_t position) {
-  const size_t first = static_cast<size_t>(token) * frequencies_.size();
-  for (size_t i = 0; i < frequencies_.size(); ++i) {
+  const size_t half = frequencies_.size();
+  float* cosines = cosines_.data() + static_cast<size_t>(token) * 2 * half;
+  float* sines = sines_.data() + static_cast<size_t>(token) * 2 * half;
+  for (size_t i = 0; i < half; ++i) {
+    const size_t first = params_.is_pairwise ? 2 * i : i;
+    const size_t second = params_.is_pairwise ? 2 * i + 1 : i + half;
     const double angle = position * frequencies_[i];
-    cosines_[first + i] = static_cast<float>(std::cos(angle));
-    sines_[first + i] = static_cast<float>(std::sin(angle));
+    cosines[first] = cosines[second] = static_cast<float>(std::cos(angle));
+    sines[second] = static_cast<float>(std::sin(angle));
+    sines[first] = -sines[second];
   }
 }
 
-void RopeTable::rotate(int32_t token, float* head) const {
-  const size_t half = frequencies_.size();
-  const float* cosines = cosines_.data() + static_cast<size_t>(token) * half;
-  const float* sines = sines_.data() + static_cast<size_t>(token) * half;
-  const size_t step = params_.is_pairwise ? 2 : 1;
-  const size_t partner = params_.is_pairwise ? 1 : half;
-  for (size_t i = 0; i < half; ++i) {
-    float& x = head[i * step];
-    float& y = head[i * step + partner];
-    const float turned = x * cosines[i] - y * sines[i];
-    y = x * sines[i] + y * cosines[i];
-    x = turned;
-  }
+void RopeTable::rotate(const Kernels& kernels, int32_t token, float* head) const {
+  const auto rotate_head = params_.is_pairwise ? kernels.rotate_pairs : kernels.rotate_halves;
+  const int64_t first = int64_t{token} * params_.dim;
+  rotate_head(head, cosines_.data() + first, sines_.data() + first, params_.dim);
 }
 
 }  // namespace sluice::engine::cpu

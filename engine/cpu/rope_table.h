@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/backend.h"
+#include "engine/cpu/kernels.h"
 
 namespace sluice::engine::cpu {
 
@@ -18,15 +19,15 @@ class RopeTable {
   /// Angles of one token; tokens may be set by different threads.
   void set(int32_t token, int32_t position);
   /// Turns the leading elements of a head [head_dim >= dim] by the token's angles.
-  void rotate(int32_t token, float* head) const;
+  void rotate(const Kernels& kernels, int32_t token, float* head) const;
 
   int32_t dim() const { return params_.dim; }
 
  private:
   RopeParams params_;
   std::vector<double> frequencies_;  // [dim / 2]
-  std::vector<float> cosines_;       // [tokens, dim / 2]
-  std::vector<float> sines_;         // [tokens, dim / 2]
+  std::vector<float> cosines_;       // [tokens, dim], as Kernels::rotate_pairs or rotate_halves take them
+  std::vector<float> sines_;         // [tokens, dim]
 };
 
 }  // namespace sluice::engine::cpu

@@ -23,6 +23,7 @@ class ThreadPool {
     Worker(ThreadPool* pool, int32_t index) : pool_(pool), index_(index) {}
 
     int32_t index() const { return index_; }
+    int32_t thread_count() const { return pool_->thread_count(); }
 
     /// Calls body(i) for those i in [0, count) that this worker claims, `grain` neighbours at a time. Every worker must
     /// come by; a thread the operating system holds up loses one claim, not its share. At most kPhasesMax loops in a

@@ -31,7 +31,7 @@ TEST(CpuIsa, RefusesANameItDoesNotKnowAndListsTheOthers) {
 }
 
 TEST(CpuIsa, RefusesOneTheMachineLacks) {
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx}) {
     const std::vector<CpuIsa> available = available_cpu_isas();
     const bool has = std::find(available.begin(), available.end(), isa) != available.end();
     EXPECT_EQ(choose_cpu_isa(cpu_isa_name(isa)).ok(), has) << cpu_isa_name(isa);

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "engine/backend.h"
+
+namespace sluice::bench {
+
+/// Passes every operation on to another backend and notes how long it took. One caller thread.
+class TracedBackend final : public engine::Backend {
+ public:
+  enum class Op { kBegin, kEmbed, kQkv, kAttend, kMatmulAdd, kSwiglu, kSample };
+  static constexpr size_t kOpCount = 7;
+  /// By Op; for people.
+  static constexpr std::array<const char*, kOpCount> kOpNames = {"begin",      "embed",  "qkv",   "attend",
+                                                                 "matmul_add", "swiglu", "sample"};
+  using Times = std::array<Duration, kOpCount>;
+
+  /// `clock` is lent and outlives the backend.
+  TracedBackend(std::unique_ptr<engine::Backend> traced, const Clock& clock)
+      : traced_(std::move(traced)), clock_(clock) {}
+
+  /// Spent in each operation since the last call.
+  Times take_times();
+
+  std::string description() const override { return traced_->description(); }
+  Result<engine::MatrixId> add_matrix(std::span<const engine::GgufTensor* const> parts) override;
+  Result<engine::VectorId> add_vector(std::span<const engine::GgufTensor* const> parts) override;
+  Result<engine::ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
+  engine::RopeId add_rope(const engine::RopeParams& params) override;
+  Status add_cache(const engine::KvLayout& layout, int32_t block_count) override;
+  void write(engine::ActivationId to, std::span<const float> values) override;
+  void read(engine::ActivationId from, std::span<float> values) override;
+  void begin_step(const engine::Batch& batch) override;
+  void embed(engine::ActivationId out, engine::MatrixId table) override;
+  void norm_matmul(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
+                   engine::MatrixId matrix, engine::VectorId bias) override;
+  void attend(engine::ActivationId out, engine::ActivationId qkv, const engine::AttentionParams& params) override;
+  void matmul_add(engine::ActivationId residual, engine::ActivationId in, engine::MatrixId matrix) override;
+  void norm_swiglu(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
+                   engine::MatrixId gate_up) override;
+  Result<engine::StepOutput> sample(engine::ActivationId in, const engine::RmsNorm& norm,
+                                    engine::MatrixId head) override;
+
+ private:
+  template <typename Work>
+  auto timed(Op op, const Work& work);
+
+  std::unique_ptr<engine::Backend> traced_;
+  const Clock& clock_;
+  Times times_{};
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "engine/cpu/column_buffer.h"
+#include "engine/cpu/kernels.h"
+#include "engine/cpu/thread_pool.h"
+#include "engine/cpu/weight_store.h"
+
+namespace sluice::engine::cpu {
+
+/// Columns of one work item: so many quantised columns of a wide layer stay in the L2 cache.
+inline constexpr int32_t kTokenTile = 128;
+
+using PanelProducts = std::array<float, kTokenTile * kPanelRows>;  // [columns][16]
+
+/// One panel times one tile of columns.
+struct PanelTile {
+  int32_t panel;
+  int32_t token;  ///< the first column
+  int32_t count;  ///< columns
+};
+
+/// Calls body(PanelTile) for all of `panel_count` panels and `tokens` columns, shared out over the region's workers.
+template <typename Body>
+void for_each_panel_tile(ThreadPool::Worker& worker, int32_t panel_count, int32_t tokens, const Body& body) {
+  const int32_t items = panel_count * ((tokens + kTokenTile - 1) / kTokenTile);
+  const int32_t grain = std::clamp(items / (worker.thread_count() * 8), 1, 8);
+  worker.for_each(items, grain, [&](int32_t item) {
+    const int32_t token = item / panel_count * kTokenTile;
+    body(PanelTile{item % panel_count, token, std::min(kTokenTile, tokens - token)});
+  });
+}
+
+/// products[c][row] = the part's rows of the panel times columns tile.token + c.
+void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PackedPart& part, const PanelTile& tile,
+                    PanelProducts& products);
+
+/// What multiply() gives for one panel and tile.
+struct PanelResult {
+  int32_t first_row;      ///< in the whole matrix
+  int32_t row_count;      ///< rows of the panel that exist
+  int32_t token;          ///< the first column
+  int32_t count;          ///< columns
+  const float* products;  ///< [count][kPanelRows]
+};
+
+/// Calls finish(PanelResult) for every panel of the matrix and every tile of columns, in a region.
+template <typename Finish>
+void multiply(ThreadPool::Worker& worker, const Kernels& kernels, const ColumnBuffer& columns,
+              const PackedMatrix& matrix, int32_t tokens, PanelProducts& products, const Finish& finish) {
+  kernels.begin_products();
+  for_each_panel_tile(worker, matrix.panel_count, tokens, [&](PanelTile tile) {
+    const PackedPart* part = matrix.parts.data();
+    while (tile.panel >= part->panel_count()) tile.panel -= (part++)->panel_count();
+    multiply_panel(kernels, columns, *part, tile, products);
+    const int32_t row = tile.panel * kPanelRows;
+    finish(PanelResult{part->row_begin + row, std::min(kPanelRows, part->row_count - row), tile.token, tile.count,
+                       products.data()});
+  });
+  kernels.end_products();
+}
+
+}  // namespace sluice::engine::cpu

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <immintrin.h>
+
+// Included by the file that is compiled for AMX alone.
+
+namespace sluice::engine::cpu {
+
+/// What LDTILECFG loads (Intel SDM): palette, start row, then bytes per row and rows of each tile register.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 32, 32, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 8, 8};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+/// Tiles of AMX-INT8: sums [16 columns][16 weight rows] of products over one block of 32. Two sets of sums, so that
+/// one can be read while the other is computed. What each operation does is defined by EmulatedTiles
+/// (simd_emulated.h), to which it is bit-equal.
+///
+/// The tile registers hold numbers between begin() and end() on the same thread; so no object is needed.
+struct AmxTiles {
+  static constexpr int kColumns = 16;
+
+  static void begin() { _tile_loadconfig(&kShapes); }
+  static void end() { _tile_release(); }
+
+  /// sums[set][c][r] = sum over k < 32 of x[c * x_stride + k] * weights[k / 4][r][k % 4], written out to `sums`
+  /// [16][16].
+  template <int kSet>
+  static void multiply(const int8_t* x, int64_t x_stride, const std::byte* weights, int32_t* sums) {
+    // g++ 12 doesn't know that the loads below read memory: without this, they could overtake the stores that filled
+    // it.
+    asm volatile("" ::: "memory");
+    if constexpr (kSet == 0) {
+      _tile_zero(0);
+      _tile_loadd(2, x, x_stride);
+      _tile_loadd(4, weights, 64);
+      _tile_dpbsud(0, 2, 4);
+      _tile_stored(0, sums, 64);
+    } else {
+      _tile_zero(1);
+      _tile_loadd(3, x, x_stride);
+      _tile_loadd(5, weights, 64);
+      _tile_dpbsud(1, 3, 5);
+      _tile_stored(1, sums, 64);
+    }
+  }
+
+ private:
+  // Static, as g++ 12 takes LDTILECFG for a load of 8 bytes, and would not store the rest of a local one.
+  static constexpr TileShapes kShapes{};
+};
+
+}  // namespace sluice::engine::cpu

@@ -1,0 +1,47 @@
+#include "tests/engine/emulated_kernels.h"
+
+#include "base/check.h"
+#include "engine/cpu/dot_bytes.h"
+#include "engine/cpu/dot_pairs.h"
+#include "engine/cpu/dot_tiles.h"
+#include "engine/cpu/kernel_table.h"
+#include "engine/cpu/simd_emulated.h"
+
+namespace sluice::engine::cpu {
+namespace {
+
+struct Avx2Emulated : Emulated<8> {
+  static constexpr int kColumns = 4;
+  static constexpr int kQueries = 3;
+  static constexpr int kParts = 4;
+};
+
+struct Avx512Emulated : Emulated<16> {
+  static constexpr int kColumns = 8;
+  static constexpr int kQueries = 6;
+  static constexpr int kParts = 4;
+};
+
+constexpr Kernels kAvx2 = make_kernels<Avx2Emulated>({.q4_0 = dot_pairs<Avx2Emulated, Q4_0Pairs<Avx2Emulated>>,
+                                                      .q4_1 = dot_pairs<Avx2Emulated, Q4_1Pairs<Avx2Emulated>>,
+                                                      .q8_0 = dot_pairs<Avx2Emulated, Q8_0Pairs<Avx2Emulated>>});
+
+constexpr Kernels kAvx512 =
+    make_kernels<Avx512Emulated>({.q4_0 = dot_bytes<Avx512Emulated, Q4_0Bytes<Avx512Emulated>>,
+                                  .q4_1 = dot_bytes<Avx512Emulated, Q4_1Bytes<Avx512Emulated>>,
+                                  .q8_0 = dot_bytes<Avx512Emulated, Q8_0Bytes<Avx512Emulated>>});
+
+constexpr Kernels kAmx =
+    make_kernels<Avx512Emulated>({.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+                                  .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+                                  .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+
+}  // namespace
+
+const Kernels& emulated_kernels(CpuIsa isa) {
+  SLUICE_CHECK(isa != CpuIsa::kPortable);
+  if (isa == CpuIsa::kAvx2) return kAvx2;
+  return isa == CpuIsa::kAvx512 ? kAvx512 : kAmx;
+}
+
+}  // namespace sluice::engine::cpu

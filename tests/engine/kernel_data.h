@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "engine/cpu/kernels.h"
+#include "engine/tensor_type.h"
+#include "tests/engine/backend_batch.h"
+
+namespace sluice::engine::cpu {
+
+/// Columns of a product that own their memory.
+struct TestColumns {
+  /// `count` random columns, quantised by `kernels`.
+  TestColumns(const Kernels& kernels, int32_t count, int32_t length, Random& random) : length(length) {
+    const int32_t blocks = length / kQuantBlock;
+    const auto padded = static_cast<size_t>((count + 2 * kScaleLanes - 1) / kScaleLanes * kScaleLanes);
+    floats = random.floats(static_cast<int64_t>(padded) * length, -3, 3);
+    values.resize(padded * static_cast<size_t>(length));
+    scales.resize(padded * static_cast<size_t>(blocks));
+    sums.resize(scales.size());
+    offsets.resize(scales.size());
+    for (int32_t c = 0; c < count; ++c) {
+      const auto place = static_cast<size_t>(scale_place(c, 0, blocks));
+      const auto first = static_cast<size_t>(c) * static_cast<size_t>(length);
+      kernels.quantize(&floats[first], length, &values[first], &scales[place], &sums[place], &offsets[place]);
+    }
+  }
+
+  /// Makes the floats what the first `count` columns' quantised values stand for.
+  void restore_floats(int32_t count) {
+    for (int32_t c = 0; c < count; ++c) {
+      for (int32_t k = 0; k < length; ++k) {
+        const auto at = static_cast<size_t>(c) * static_cast<size_t>(length) + static_cast<size_t>(k);
+        const auto place = static_cast<size_t>(scale_place(c, k / kQuantBlock, length / kQuantBlock));
+        floats[at] = scales[place] * static_cast<float>(values[at]);
+      }
+    }
+  }
+
+  Columns view() const {
+    return {.length = length,
+            .floats = floats.data(),
+            .values = values.data(),
+            .scales = scales.data(),
+            .sums = sums.data(),
+            .offsets = offsets.data()};
+  }
+
+  int32_t length;
+  std::vector<float> floats;
+  std::vector<int8_t> values;
+  std::vector<float> scales;
+  std::vector<float> sums;
+  std::vector<int32_t> offsets;
+};
+
+/// A panel of `blocks` packed blocks with any quants and scales of both signs; `half_count` half floats end each block.
+inline std::vector<std::byte> random_panel(int64_t block_bytes, int32_t half_count, int32_t blocks, Random& random) {
+  // Kernels may fetch beyond the panel, not read there.
+  std::vector<std::byte> panel(static_cast<size_t>(block_bytes * blocks));
+  for (std::byte& byte : panel) byte = static_cast<std::byte>(random.integer(0, 255));
+  for (int32_t block = 0; block < blocks; ++block) {
+    std::byte* halves = panel.data() + (block + 1) * block_bytes - 2 * half_count;
+    for (int32_t i = 0; i < half_count; ++i) {
+      const uint16_t half = float_to_half(random.uniform(-0.2F, 0.2F));
+      std::memcpy(halves + 2 * i, &half, sizeof(half));
+    }
+  }
+  return panel;
+}
+
+}  // namespace sluice::engine::cpu

@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/kernels.h"
+#include "tests/engine/emulated_kernels.h"
+#include "tests/engine/kernel_data.h"
+
+// Each instruction set's kernel sources run here on every machine; where the machine has the instructions too, both
+// give the same bits. What the kernels compute is checked against references in cpu_ops_test.cpp and
+// cpu_attention_test.cpp.
+
+namespace sluice::engine::cpu {
+namespace {
+
+class KernelEmulation : public ::testing::TestWithParam<CpuIsa> {
+ protected:
+  void SetUp() override {
+    const std::vector<CpuIsa> available = available_cpu_isas();
+    if (std::find(available.begin(), available.end(), GetParam()) == available.end()) {
+      GTEST_SKIP() << "this machine has no " << cpu_isa_name(GetParam());
+    }
+  }
+
+  const Kernels& native() const { return kernels_for(GetParam()); }
+  const Kernels& emulated() const { return emulated_kernels(GetParam()); }
+
+  Random random_{11};
+};
+
+std::vector<float> product(const Kernels& kernels, Dot dot, const std::vector<std::byte>& panel,
+                           const TestColumns& columns, int32_t count) {
+  std::vector<float> out(static_cast<size_t>(count * kPanelRows));
+  kernels.begin_products();
+  dot(panel.data(), columns.view(), count, out.data());
+  kernels.end_products();
+  return out;
+}
+
+struct QuantizedCase {
+  const char* name;
+  Dot Kernels::*dot;
+  int64_t block_bytes;
+  int32_t half_count;
+};
+constexpr QuantizedCase kQuantized[] = {{"q4_0", &Kernels::dot_q4_0, kQ4_0BlockBytes, 16},
+                                        {"q4_1", &Kernels::dot_q4_1, kQ4_1BlockBytes, 32},
+                                        {"q8_0", &Kernels::dot_q8_0, kQ8_0BlockBytes, 16}};
+
+TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
+  for (const QuantizedCase& test : kQuantized) {
+    for (const int32_t blocks : {1, 5, 18, 35}) {
+      const auto panel = random_panel(test.block_bytes, test.half_count, blocks, random_);
+      for (const int32_t count : {1, 3, 4, 8, 15, 16, 17, 40}) {
+        SCOPED_TRACE(std::string(test.name) + " blocks " + std::to_string(blocks) + " columns " +
+                     std::to_string(count));
+        const TestColumns columns(native(), count, blocks * kQuantBlock, random_);
+        ASSERT_EQ(product(native(), native().*test.dot, panel, columns, count),
+                  product(emulated(), emulated().*test.dot, panel, columns, count));
+      }
+    }
+  }
+}
+
+TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
+  for (const Dot Kernels::*dot : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
+    std::vector<std::byte> panel(100 * kPanelRows * sizeof(float));
+    // Halves of both signs below 2, which are as good as floats.
+    for (size_t i = 0; i < panel.size(); ++i) {
+      panel[i] = static_cast<std::byte>(i % 2 == 0 ? random_.integer(0, 255) : random_.integer(0x30, 0x3b));
+    }
+    for (const int32_t count : {1, 5, 8, 13}) {
+      const TestColumns columns(native(), count, 96, random_);
+      ASSERT_EQ(product(native(), native().*dot, panel, columns, count),
+                product(emulated(), emulated().*dot, panel, columns, count));
+    }
+  }
+}
+
+TEST_P(KernelEmulation, QuantizingIsBitEqual) {
+  Random again = random_;
+  const TestColumns one(native(), 5, 320, random_);
+  const TestColumns two(emulated(), 5, 320, again);
+  EXPECT_EQ(one.values, two.values);
+  EXPECT_EQ(one.scales, two.scales);
+  EXPECT_EQ(one.sums, two.sums);
+  EXPECT_EQ(one.offsets, two.offsets);
+}
+
+TEST_P(KernelEmulation, ElementwiseKernelsAreBitEqual) {
+  for (const int32_t length : {16, 64, 96, 100, 135}) {
+    SCOPED_TRACE(length);
+    const std::vector<float> x = random_.floats(length, -20, 20);
+    const std::vector<float> y = random_.floats(length, -2, 2);
+    const auto run = [&](const Kernels& kernels) {
+      std::vector<float> out(static_cast<size_t>(length));
+      kernels.rms_norm(x.data(), y.data(), length, 1e-5F, out.data());
+      std::vector<float> gate = x;
+      kernels.silu_multiply(gate.data(), y.data(), length / 16 * 16);
+      out.insert(out.end(), gate.begin(), gate.end());
+      for (const auto rotate : {kernels.rotate_pairs, kernels.rotate_halves}) {
+        std::vector<float> head = x;
+        rotate(head.data(), y.data(), out.data(), length / 2 * 2);
+        out.insert(out.end(), head.begin(), head.end());
+      }
+      return out;
+    };
+    EXPECT_EQ(run(native()), run(emulated()));
+  }
+}
+
+TEST_P(KernelEmulation, StoredElementsAreBitEqual) {
+  std::vector<float> x = random_.floats(71, -300, 300);
+  x[3] = 0;
+  x[9] = 1e-7F;  // a denormal half
+  const auto run = [&](const Kernels& kernels) {
+    std::vector<uint16_t> halves(2 * x.size());
+    kernels.store_f16(x.data(), 71, halves.data());
+    kernels.store_bf16(x.data(), 71, &halves[x.size()]);
+    std::vector<int8_t> bytes(x.size());
+    const float scale = kernels.store_int8(x.data(), 71, bytes.data());
+    return std::tuple(halves, bytes, scale);
+  };
+  EXPECT_EQ(run(native()), run(emulated()));
+}
+
+/// A cache of one head with any contents, and queries at the end of a context of 300.
+class AttentionData {
+ public:
+  explicit AttentionData(Random& random) : cache_(kBlockBytes * kBlocks) {
+    // Bytes whose halves, int8 values and float scales are all of ordinary size.
+    for (size_t i = 0; i < cache_.size(); ++i) {
+      cache_[i] = static_cast<std::byte>(i % 2 == 0 ? random.integer(0, 255) : random.integer(0x30, 0x3b));
+    }
+    for (int32_t i = 0; i < kBlocks; ++i) ids_.push_back((i * 7) % kBlocks);
+    queries_ = random.floats(kQueryTokens * kGroup * kHeadDim, -0.2F, 0.2F);
+  }
+
+  /// What `tokens` tokens get; whole and cut along the context must be the same.
+  std::vector<float> attend(const Kernels& kernels, const AttentionKernels Kernels::*type, int32_t tokens) const {
+    std::vector<float> out(static_cast<size_t>(tokens * kGroup * kHeadDim));
+    std::vector<float> scratch(static_cast<size_t>(attend_scratch_floats(kGroup, kHeadDim)));
+    const AttendTask task = task_of(tokens, scratch, out);
+    (kernels.*type).attend(task);
+    const std::vector<float> whole = out;
+    const int64_t partial_floats = attend_partial_floats(tokens * kGroup, kHeadDim);
+    std::vector<float> partials(static_cast<size_t>(partial_floats * attend_span_count(task)));
+    for (int32_t span = 0; span < attend_span_count(task); ++span) {
+      (kernels.*type).attend_span(task, span, &partials[static_cast<size_t>(span * partial_floats)]);
+    }
+    kernels.merge_spans(task, partials.data());
+    EXPECT_EQ(out, whole) << "cut along the context";
+    return whole;
+  }
+
+ private:
+  static constexpr int32_t kHeadDim = 64;
+  static constexpr int32_t kBlockSize = 16;
+  static constexpr int32_t kBlocks = 19;
+  static constexpr int64_t kBlockBytes = 4 * kHeadDim * kBlockSize + 8 * kBlockSize;
+  static constexpr int32_t kGroup = 3;
+  static constexpr int32_t kContext = 300;
+
+  AttendTask task_of(int32_t tokens, std::vector<float>& scratch, std::vector<float>& out) const {
+    return {.cache = cache_.data(),
+            .block_bytes = kBlockBytes,
+            .block_ids = ids_.data(),
+            .block_size = kBlockSize,
+            .head_dim = kHeadDim,
+            .group = kGroup,
+            .token_count = tokens,
+            .first_position = kContext - tokens,
+            .scale = 0.125F,
+            .queries = queries_.data(),
+            .query_stride = kGroup * kHeadDim,
+            .out = out.data(),
+            .out_stride = kGroup * kHeadDim,
+            .scratch = scratch.data()};
+  }
+
+  std::vector<std::byte> cache_;
+  std::vector<int32_t> ids_;
+  std::vector<float> queries_;
+};
+
+constexpr const AttentionKernels Kernels::*kCacheTypes[] = {&Kernels::f16, &Kernels::bf16, &Kernels::int8};
+
+TEST_P(KernelEmulation, AttentionIsBitEqual) {
+  const AttentionData data(random_);
+  for (const auto type : kCacheTypes) {
+    for (const int32_t tokens : {1, 2, 16}) {
+      ASSERT_EQ(data.attend(native(), type, tokens), data.attend(emulated(), type, tokens)) << tokens;
+    }
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<CpuIsa>& info) {
+  return std::string(cpu_isa_name(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, KernelEmulation, ::testing::Values(CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx),
+                         name_of);
+
+// From here on everything runs on every machine.
+
+class EmulatedKernels : public ::testing::TestWithParam<CpuIsa> {
+ protected:
+  const Kernels& emulated() const { return emulated_kernels(GetParam()); }
+
+  Random random_{12};
+};
+
+TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
+  for (const QuantizedCase& test : kQuantized) {
+    SCOPED_TRACE(test.name);
+    const auto panel = random_panel(test.block_bytes, test.half_count, 6, random_);
+    for (const int32_t count : {1, 7, 19}) {
+      TestColumns columns(emulated(), count, 6 * kQuantBlock, random_);
+      columns.restore_floats(count);
+      const std::vector<float> got = product(emulated(), emulated().*test.dot, panel, columns, count);
+      const std::vector<float> wanted =
+          product(portable_kernels(), portable_kernels().*test.dot, panel, columns, count);
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 0.02) << i;
+    }
+  }
+}
+
+TEST_P(EmulatedKernels, QuantizeToWithinHalfAStep) {
+  TestColumns columns(emulated(), 20, 96, random_);
+  const std::vector<float> before = columns.floats;
+  columns.restore_floats(20);
+  for (size_t i = 0; i < 20 * 96; ++i) ASSERT_NEAR(columns.floats[i], before[i], 3.0 / 127 / 2 + 1e-5);
+}
+
+TEST_P(EmulatedKernels, AttendLikeThePortableKernels) {
+  const AttentionData data(random_);
+  for (const auto type : kCacheTypes) {
+    for (const int32_t tokens : {1, 16}) {
+      const std::vector<float> got = data.attend(emulated(), type, tokens);
+      const std::vector<float> wanted = data.attend(portable_kernels(), type, tokens);
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-3 * (1 + std::abs(wanted[i]))) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, EmulatedKernels, ::testing::Values(CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAmx),
+                         name_of);
+
+TEST(TileProducts, AreBitEqualToProductsWithoutTiles) {
+  Random random(5);
+  const Kernels& tiles = emulated_kernels(CpuIsa::kAmx);
+  const Kernels& bytes = emulated_kernels(CpuIsa::kAvx512);
+  for (const QuantizedCase& test : kQuantized) {
+    const auto panel = random_panel(test.block_bytes, test.half_count, 37, random);
+    for (const int32_t count : {1, 3, 4, 16, 21, 33}) {
+      SCOPED_TRACE(std::string(test.name) + " columns " + std::to_string(count));
+      const TestColumns columns(bytes, count, 37 * kQuantBlock, random);
+      ASSERT_EQ(product(tiles, tiles.*test.dot, panel, columns, count),
+                product(bytes, bytes.*test.dot, panel, columns, count));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine::cpu
