@@ -33,7 +33,9 @@ double weigh(const float* logits, int32_t count, LogitScale scale, float* weight
   return sum;
 }
 
-int32_t collect(const Logits& logits, float floor, int32_t* tokens, float* values) {
+}  // namespace
+
+int32_t collect_logits(const Logits& logits, float floor, int32_t* tokens, float* values) {
   int32_t count = 0;
   const auto vocab_size = static_cast<int32_t>(logits.values.size());
   for (size_t block = 0; block < logits.block_tops.size(); ++block) {
@@ -51,10 +53,8 @@ int32_t collect(const Logits& logits, float floor, int32_t* tokens, float* value
   return count;
 }
 
-}  // namespace
-
 const LogitKernels& portable_logit_kernels() {
-  static constexpr LogitKernels kernels{.weigh = weigh, .collect = collect};
+  static constexpr LogitKernels kernels{.weigh = weigh, .collect = collect_logits};
   return kernels;
 }
 

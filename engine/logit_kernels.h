@@ -28,6 +28,9 @@ struct LogitKernels {
   int32_t (*collect)(const Logits& logits, float floor, int32_t* tokens, float* values);
 };
 
+/// `collect` of plain instructions, which better ones hardly beat.
+int32_t collect_logits(const Logits& logits, float floor, int32_t* tokens, float* values);
+
 /// Plain multiplications and additions in a fixed order: the same bits on every machine.
 const LogitKernels& portable_logit_kernels();
 

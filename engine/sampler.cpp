@@ -114,11 +114,4 @@ SampledToken sample_token(LogitRow logits, const SampleRow& row, SamplerScratch&
   return sampled;
 }
 
-SampledToken sample_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch) {
-  scratch.copied_logits.assign(logits.begin(), logits.end());
-  scratch.copied_tops.resize(logit_block_count(logits.size()));
-  fill_block_tops(logits, scratch.copied_tops);
-  return sample_token(LogitRow{scratch.copied_logits, scratch.copied_tops}, row, scratch);
-}
-
 }  // namespace sluice::engine

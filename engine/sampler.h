@@ -19,8 +19,6 @@ struct SamplerScratch {
   std::vector<float> logits;            ///< [top_k] of `likeliest`
   std::vector<float> weights;           ///< [top_k] of `likeliest`
   std::vector<double> chunk_sums;       ///< [vocab_size / kLogitChunk] sums of weights
-  std::vector<float> copied_logits;     ///< [vocab_size] where the caller lends none
-  std::vector<float> copied_tops;       ///< [logit_block_count(vocab_size)]
 };
 
 /// Draws the token that follows one place of a batch, or scores row.scored_token. A pure function of its arguments: the
@@ -34,8 +32,5 @@ struct SamplerScratch {
 /// it grow, and for the alternatives in the result.
 SampledToken sample_token(LogitRow logits, const SampleRow& row, SamplerScratch& scratch,
                           const LogitKernels& kernels = portable_logit_kernels());
-
-/// For whoever has neither block tops nor logits to lend for change: copies them.
-SampledToken sample_token(std::span<const float> logits, const SampleRow& row, SamplerScratch& scratch);
 
 }  // namespace sluice::engine

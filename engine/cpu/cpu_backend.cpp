@@ -10,6 +10,7 @@
 #include "engine/cpu/cpu_isa.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/kv_store.h"
+#include "engine/cpu/logit_store.h"
 #include "engine/cpu/matrix_product.h"
 #include "engine/cpu/rope_table.h"
 #include "engine/cpu/thread_pool.h"
@@ -20,7 +21,6 @@ namespace sluice::engine {
 namespace cpu {
 namespace {
 
-constexpr int32_t kSampleTile = 32;                // rows whose logits exist at once
 constexpr size_t kPartialBytes = size_t{4} << 20;  // for the partial results of attention along long contexts
 
 struct Activation {
@@ -84,7 +84,7 @@ class CpuBackend final : public Backend {
   KvStore cache_;
   ColumnBuffer columns_;         // of the step's tokens
   ColumnBuffer sample_columns_;  // of one tile of sample rows
-  HugeBuffer logits_;            // [kSampleTile, vocab]
+  LogitStore logits_;            // of the same tile
   HugeBuffer partials_;          // of attention
 
   const Batch* batch_ = nullptr;
@@ -100,7 +100,7 @@ std::string CpuBackend::description() const {
 
 Result<MatrixId> CpuBackend::add_matrix(std::span<const GgufTensor* const> parts) {
   SLUICE_ASSIGN_OR_RETURN(const MatrixId id, weights_.add_matrix(parts, pool_));
-  SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kSampleTile, weights_.matrix(id).length));
+  SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kLogitRowsMax, weights_.matrix(id).length));
   return id;
 }
 
@@ -313,13 +313,11 @@ AttendTask CpuBackend::attend_task(const AttendTile& tile, int32_t kv_head, Acti
 
 Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
   const PackedMatrix& packed = weights_.matrix(head);
-  const size_t logits_bytes = sizeof(float) * kSampleTile * static_cast<size_t>(packed.row_count);
-  if (logits_.size() < logits_bytes) {
-    SLUICE_ASSIGN_OR_RETURN(logits_, HugeBuffer::allocate(logits_bytes, "logits"));
-  }
+  SLUICE_CHECK(packed.parts.size() == 1);
+  SLUICE_RETURN_IF_ERROR(logits_.reserve(packed.row_count));
   StepOutput output;
   output.samples.resize(batch_->samples.size());
-  for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kSampleTile) {
+  for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kLogitRowsMax) {
     sample_tile(begin, activation(in), norm, packed, output);
   }
   batch_ = nullptr;
@@ -328,11 +326,10 @@ Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, Matr
 
 void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head,
                              StepOutput& output) {
-  const int32_t rows = std::min(kSampleTile, static_cast<int32_t>(batch_->samples.size()) - begin);
+  const int32_t rows = std::min(kLogitRowsMax, static_cast<int32_t>(batch_->samples.size()) - begin);
   const auto sample_row = [&](int32_t i) -> const SampleRow& {
     return batch_->samples[static_cast<size_t>(begin + i)];
   };
-  const auto logits_row = [&](int32_t i) { return logits_.as<float>() + int64_t{i} * head.row_count; };
   const std::span<const float> weight = weights_.vector(norm.weight);
   sample_columns_.begin(head);
   pool_.run([&](ThreadPool::Worker& worker) {
@@ -340,16 +337,12 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
       sample_columns_.set_normed(i, in.row(sample_row(i).token_index), weight, norm.epsilon);
     });
     worker.barrier();
-    multiply(worker, kernels_, sample_columns_, head, rows, memory(worker).products, [&](const PanelResult& result) {
-      for (int32_t c = 0; c < result.count; ++c) {
-        std::memcpy(logits_row(result.token + c) + result.first_row, result.products + c * kPanelRows,
-                    static_cast<size_t>(result.row_count) * sizeof(float));
-      }
-    });
+    multiply(worker, kernels_, sample_columns_, head, rows, memory(worker).products,
+             [&](const PanelResult& result) { logits_.store(kernels_, result); });
     worker.barrier();
     worker.for_each(rows, 1, [&](int32_t i) {
-      const std::span<const float> logits(logits_row(i), static_cast<size_t>(head.row_count));
-      output.samples[static_cast<size_t>(begin + i)] = sample_token(logits, sample_row(i), memory(worker).sampler);
+      output.samples[static_cast<size_t>(begin + i)] =
+          sample_token(logits_.row(i), sample_row(i), memory(worker).sampler, kernels_.logits);
     });
   });
 }

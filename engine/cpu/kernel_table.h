@@ -4,6 +4,7 @@
 #include "engine/cpu/dot_float.h"
 #include "engine/cpu/elementwise_kernels.h"
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/logit_weights.h"
 #include "engine/cpu/stored_element.h"
 
 namespace sluice::engine::cpu {
@@ -35,6 +36,8 @@ constexpr Kernels make_kernels(const QuantizedProducts& products) {
           .rotate_pairs = rotate_pairs<V>,
           .rotate_halves = rotate_halves<V>,
           .silu_multiply = silu_multiply<V>,
+          .panel_tops = panel_tops<V>,
+          .logits = {.weigh = weigh_logits<V>, .collect = collect_logits},
           .store_f16 = store_f16<V>,
           .store_bf16 = store_bf16<V>,
           .store_int8 = store_int8<V>,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/cpu/cpu_isa.h"
+#include "engine/logit_kernels.h"
 
 // The seam between the CPU backend and its instruction sets. Files compiled for one instruction set include only this
 // and the kernels' own headers, and call no inline function of anybody else's: the linker keeps one copy of such a
@@ -115,6 +116,9 @@ struct Kernels {
   void (*rotate_halves)(float* head, const float* cosines, const float* sines, int32_t dim);
   /// gate = gate / (1 + exp(-gate)) * up; count is a multiple of 16.
   void (*silu_multiply)(float* gate, const float* up, int32_t count);
+  /// tops[c] = the largest of products[c * 16 .. c * 16 + 15], NaNs passed over; -infinity if there is nothing else.
+  void (*panel_tops)(const float* products, int32_t count, float* tops);
+  LogitKernels logits;
   void (*store_f16)(const float* x, int32_t count, uint16_t* out);
   void (*store_bf16)(const float* x, int32_t count, uint16_t* out);
   /// x = scale * out with |out| <= 127; returns the scale.

@@ -36,6 +36,7 @@ struct Portable {
   // To nearest even for |x| < 2^22: adding 1.5 * 2^23 leaves no bits for a fraction.
   static Float round(Float x) { return (x + 12582912.0F) - 12582912.0F; }
   static Float power_of_two(Float n) { return std::bit_cast<Float>((__builtin_convertvector(n, Int) + 127) << 23); }
+  static Float zero_unless_at_least(Float value, Float x, Float floor) { return x >= floor ? value : set(0); }
   static Float swap_neighbours(Float x) { return Float{x[1], x[0], x[3], x[2]}; }
   static float sum_of(Float x) { return (x[0] + x[2]) + (x[1] + x[3]); }
   static float max_of(Float x) { return std::max(std::max(x[0], x[1]), std::max(x[2], x[3])); }

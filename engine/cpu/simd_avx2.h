@@ -38,6 +38,9 @@ struct Avx2 {
     const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
     return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
   }
+  static Float zero_unless_at_least(Float value, Float x, Float floor) {
+    return _mm256_and_ps(value, _mm256_cmp_ps(x, floor, _CMP_GE_OQ));
+  }
   static Float swap_neighbours(Float x) { return _mm256_permute_ps(x, 0b10110001); }
   static float sum_of(Float x) {
     __m128 sum = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

@@ -34,6 +34,9 @@ struct Avx512 {
   static Float abs(Float x) { return _mm512_abs_ps(x); }
   static Float round(Float x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static Float power_of_two(Float n) { return _mm512_scalef_ps(_mm512_set1_ps(1.0F), n); }
+  static Float zero_unless_at_least(Float value, Float x, Float floor) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, floor, _CMP_GE_OQ), value);
+  }
   static Float swap_neighbours(Float x) { return _mm512_permute_ps(x, 0b10110001); }
   static float sum_of(Float x) { return _mm512_reduce_add_ps(x); }
   static float max_of(Float x) { return _mm512_reduce_max_ps(x); }

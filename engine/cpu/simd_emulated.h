@@ -69,6 +69,10 @@ struct Emulated {
   static Float power_of_two(const Float& n) {
     return each<float>([&](size_t i) { return std::ldexp(1.0F, static_cast<int>(n[i])); });
   }
+  /// value where x >= floor, else 0, also where x is no number.
+  static Float zero_unless_at_least(const Float& value, const Float& x, const Float& floor) {
+    return each<float>([&](size_t i) { return x[i] >= floor[i] ? value[i] : 0.0F; });
+  }
   /// Lanes 2i and 2i + 1 change places.
   static Float swap_neighbours(const Float& x) {
     return each<float>([&](size_t i) { return x[i ^ 1]; });

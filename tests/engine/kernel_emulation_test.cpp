@@ -11,6 +11,7 @@
 #include "engine/cpu/kernels.h"
 #include "tests/engine/emulated_kernels.h"
 #include "tests/engine/kernel_data.h"
+#include "tests/engine/logit_kernels_contract.h"
 
 // Each instruction set's kernel sources run here on every machine; where the machine has the instructions too, both
 // give the same bits. What the kernels compute is checked against references in cpu_ops_test.cpp and
@@ -104,6 +105,11 @@ TEST_P(KernelEmulation, ElementwiseKernelsAreBitEqual) {
       std::vector<float> gate = x;
       kernels.silu_multiply(gate.data(), y.data(), length / 16 * 16);
       out.insert(out.end(), gate.begin(), gate.end());
+      std::vector<float> weights(x.size());
+      weights.push_back(
+          static_cast<float>(kernels.logits.weigh(x.data(), length, {.max = 21, .temperature = 0.3F}, weights.data())));
+      kernels.panel_tops(x.data(), length / 16, weights.data());
+      out.insert(out.end(), weights.begin(), weights.end());
       for (const auto rotate : {kernels.rotate_pairs, kernels.rotate_halves}) {
         std::vector<float> head = x;
         rotate(head.data(), y.data(), out.data(), length / 2 * 2);
@@ -246,6 +252,27 @@ TEST_P(EmulatedKernels, AttendLikeThePortableKernels) {
       const std::vector<float> wanted = data.attend(portable_kernels(), type, tokens);
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-3 * (1 + std::abs(wanted[i]))) << i;
     }
+  }
+}
+
+TEST_P(EmulatedKernels, WeighLogitsAsTheContractHasIt) {
+  expect_weigh_keeps_its_contract(emulated().logits);
+  expect_weigh_gives_zero_where_there_is_no_weight(emulated().logits);
+}
+
+TEST(PortableKernels, WeighLogitsAsTheContractHasIt) {
+  expect_weigh_keeps_its_contract(portable_kernels().logits);
+  expect_weigh_gives_zero_where_there_is_no_weight(portable_kernels().logits);
+}
+
+TEST_P(EmulatedKernels, FindThePanelsTops) {
+  std::vector<float> products = random_.floats(5 * kPanelRows);
+  products[3] = std::nanf("");
+  std::fill_n(products.begin() + kPanelRows, kPanelRows, std::nanf(""));
+  std::vector<float> tops(5);
+  emulated().panel_tops(products.data(), 5, tops.data());
+  for (size_t c = 0; c < 5; ++c) {
+    EXPECT_EQ(tops[c], largest_of({&products[c * kPanelRows], size_t{kPanelRows}}));
   }
 }
 

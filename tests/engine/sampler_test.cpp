@@ -259,13 +259,6 @@ TEST(Sampler, GreedyWithoutPenaltiesNeedsNoMemory) {
             0U);
 }
 
-TEST(Sampler, LogitsWithoutBlockTopsWillDo) {
-  const Sampled sampled{model_like_logits(1003, 1), {.top_p = 0.9F, .repetition_penalty = 1.3F}, {1, 2, 3}, {4, 5}};
-  const SampleRow row{.params = &sampled.params, .prompt = sampled.prompt, .output = sampled.output, .seed = 4};
-  SamplerScratch scratch;
-  EXPECT_EQ(sample_token(sampled.logits, row, scratch).token, sampled.draw(4));
-}
-
 TEST(B15_LogitBias, g_AHundredForcesAToken) {
   const std::vector<float> logits = model_like_logits(49152, 5);
   for (const float temperature : {0.0F, 1.0F}) {
