@@ -36,6 +36,9 @@ class Child:
         return self.process.poll() is not None
 
     def failure(self, what):
+        code = self.process.poll()
+        if code is not None:
+            what += f" (exit code {code})"
         self._stderr.seek(0)
         said = self._stderr.read().decode(errors="replace").splitlines()[-8:]
         return RuntimeError("\n  ".join([f"{self._name} {what}; its last words:", *said]))
@@ -59,7 +62,7 @@ def run_to_end(command):
     try:
         output = child.process.stdout.read()
         if child.process.wait() != 0:
-            raise child.failure(f"failed with {child.process.returncode}")
+            raise child.failure("failed")
         return output
     finally:
         child.stop()
