@@ -24,6 +24,9 @@ void ModelExecutor::check_shapes(const Batch& batch) const {
   SLUICE_CHECK(batch.row_begin.size() == rows + 1 && batch.table_begin.size() == rows + 1);
   SLUICE_CHECK(batch.row_begin.front() == 0 && batch.row_begin.back() == batch.token_count());
   SLUICE_CHECK(batch.table_begin.front() == 0);
+  // One token each, so the first decode_rows tokens are theirs.
+  SLUICE_CHECK(batch.decode_rows >= 0 && static_cast<size_t>(batch.decode_rows) <= rows);
+  SLUICE_CHECK(batch.row_begin[static_cast<size_t>(batch.decode_rows)] == batch.decode_rows);
   SLUICE_CHECK(batch.table_begin.back() == static_cast<int32_t>(batch.block_ids.size()));
   for (const int32_t block : batch.block_ids) SLUICE_CHECK(block >= 0 && block < block_count_);
   for (const int32_t id : batch.token_ids) SLUICE_CHECK(id >= 0 && id < model_.config.vocab_size);

@@ -47,6 +47,7 @@ void append_samples(const Slice& slice, int32_t first_token_index, engine::Batch
 
 void build_batch(const StepPlan& plan, int32_t block_size, engine::Batch& batch) {
   batch.clear();
+  batch.decode_rows = plan.decode_rows;
   batch.row_begin.push_back(0);
   batch.table_begin.push_back(0);
   for (const Slice& slice : plan.slices) {

@@ -48,6 +48,7 @@ void StepRig::step(int32_t rows, int32_t slice, int32_t context) {
   batch_.row_begin.push_back(0);
   batch_.table_begin.push_back(0);
   for (int32_t row = 0; row < rows; ++row) add_row(row, slice, context);
+  batch_.decode_rows = slice == 1 ? rows : 0;
   SLUICE_CHECK(executor_->step(batch_).ok());
 }
 

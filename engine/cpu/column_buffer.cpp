@@ -13,6 +13,7 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   const auto elements = static_cast<size_t>(tokens_ + kColumnsPadding) * static_cast<size_t>(length_max_);
   const size_t blocks = elements / kQuantBlock + kScaleLanes;
   SLUICE_ASSIGN_OR_RETURN(floats_, HugeBuffer::allocate(elements * sizeof(float), "activations"));
+  SLUICE_ASSIGN_OR_RETURN(halves_, HugeBuffer::allocate(elements * sizeof(uint16_t), "activations"));
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(elements, "activations"));
   SLUICE_ASSIGN_OR_RETURN(scales_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(sums_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
@@ -20,39 +21,52 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   return Status();
 }
 
-void ColumnBuffer::begin(const PackedMatrix& matrix) {
-  SLUICE_CHECK(matrix.length <= length_max_);
+void ColumnBuffer::begin(const PackedMatrix& matrix, int32_t decode_count, int32_t count) {
+  SLUICE_CHECK(matrix.length <= length_max_ && decode_count <= count && count <= tokens_);
   length_ = matrix.length;
-  wants_quantized_ = matrix.has_quantized && kernels_->quantized_weights_take == Activations::kInt8;
-  wants_float_ = matrix.has_float || kernels_->quantized_weights_take == Activations::kFloat;
+  has_quantized_ = matrix.has_quantized;
+  has_float_ = matrix.has_float;
+  count_ = count;
+  // Where both kinds of tokens are treated alike, and in a matrix that is partly of floats, all count as one kind.
+  const bool is_split = kernels_->prompt.take != kernels_->decode.take && !has_float_;
+  decode_count_ = is_split ? decode_count : count;
+}
+
+bool ColumnBuffer::wants(int32_t token, Activations activations) const {
+  if (activations == Activations::kFloat && has_float_) return true;
+  const QuantizedProducts& products = token < decode_count_ ? kernels_->decode : kernels_->prompt;
+  return has_quantized_ && products.take == activations;
 }
 
 void ColumnBuffer::set(int32_t token, const float* x) {
-  SLUICE_CHECK(token < tokens_);
-  if (wants_quantized_) quantize(token, x);
-  if (wants_float_) {
-    std::memcpy(floats_.as<float>() + int64_t{token} * length_, x, static_cast<size_t>(length_) * sizeof(float));
+  SLUICE_CHECK(token < count_);
+  convert(token, x);
+  if (wants(token, Activations::kFloat)) {
+    std::memcpy(floats(token), x, static_cast<size_t>(length_) * sizeof(float));
   }
 }
 
 void ColumnBuffer::set_normed(int32_t token, const float* x, std::span<const float> weight, float epsilon) {
-  SLUICE_CHECK(token < tokens_ && static_cast<int32_t>(weight.size()) == length_);
-  float* normed = floats_.as<float>() + int64_t{token} * length_;
-  kernels_->rms_norm(x, weight.data(), length_, epsilon, normed);
-  if (wants_quantized_) quantize(token, normed);
+  SLUICE_CHECK(token < count_ && static_cast<int32_t>(weight.size()) == length_);
+  kernels_->rms_norm(x, weight.data(), length_, epsilon, floats(token));
+  convert(token, floats(token));
 }
 
-void ColumnBuffer::quantize(int32_t token, const float* x) {
+void ColumnBuffer::convert(int32_t token, const float* x) {
+  const int64_t first = int64_t{token} * length_;
+  if (wants(token, Activations::kBf16)) kernels_->store_bf16(x, length_, halves_.as<uint16_t>() + first);
+  if (!wants(token, Activations::kInt8)) return;
   const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
-  kernels_->quantize(x, length_, values_.as<int8_t>() + int64_t{token} * length_, scales_.as<float>() + place,
-                     sums_.as<float>() + place, offsets_.as<int32_t>() + place);
+  kernels_->quantize(x, length_, values_.as<int8_t>() + first, scales_.as<float>() + place, sums_.as<float>() + place,
+                     offsets_.as<int32_t>() + place);
 }
 
 Columns ColumnBuffer::from(int32_t token) const {
-  SLUICE_CHECK(token % kScaleLanes == 0);
+  SLUICE_CHECK(token % kScaleLanes == 0 || token >= decode_count_);
   const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
   return {.length = length_,
           .floats = floats_.as<float>() + int64_t{token} * length_,
+          .halves = halves_.as<uint16_t>() + int64_t{token} * length_,
           .values = values_.as<int8_t>() + int64_t{token} * length_,
           .scales = scales_.as<float>() + place,
           .sums = sums_.as<float>() + place,

@@ -19,26 +19,34 @@ class ColumnBuffer {
   /// Room for `tokens` columns of up to `length`; never shrinks.
   Status reserve(int32_t tokens, int32_t length);
 
-  /// Says what the following columns are for.
-  void begin(const PackedMatrix& matrix);
+  /// Says what the following columns are for: the first `decode_count` are drawn tokens, the rest tokens of prompts.
+  void begin(const PackedMatrix& matrix, int32_t decode_count, int32_t count);
   /// Column `token` = x [length], as it is.
   void set(int32_t token, const float* x);
   /// Column `token` = rms_norm(x).
   void set_normed(int32_t token, const float* x, std::span<const float> weight, float epsilon);
 
-  /// Columns from `token`, a multiple of kScaleLanes, on.
+  /// How many of the columns take part in products as kernels.decode has them; all others as kernels.prompt.
+  int32_t decode_count() const { return decode_count_; }
+  int32_t count() const { return count_; }
+  /// Columns from `token` on: a multiple of kScaleLanes among the first decode_count(), any later one.
   Columns from(int32_t token) const;
 
  private:
-  void quantize(int32_t token, const float* x);
+  bool wants(int32_t token, Activations activations) const;
+  float* floats(int32_t token) { return floats_.as<float>() + int64_t{token} * length_; }
+  void convert(int32_t token, const float* x);
 
   const Kernels* kernels_;
   int32_t tokens_ = 0;      // capacity
   int32_t length_max_ = 0;  // capacity
   int32_t length_ = 0;
-  bool wants_quantized_ = false;
-  bool wants_float_ = false;
+  int32_t decode_count_ = 0;
+  int32_t count_ = 0;
+  bool has_quantized_ = false;
+  bool has_float_ = false;
   HugeBuffer floats_;   // [tokens, length]
+  HugeBuffer halves_;   // [tokens, length]
   HugeBuffer values_;   // [tokens, length]
   HugeBuffer scales_;   // [tokens / 16][length / 32][16]
   HugeBuffer sums_;     // [tokens / 16][length / 32][16]

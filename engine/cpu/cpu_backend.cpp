@@ -172,19 +172,18 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   const PackedMatrix& packed = weights_.matrix(matrix);
   SLUICE_CHECK(packed.row_count == target.width && packed.length == activation(in).width);
   const float* added = bias.exists() ? weights_.vector(bias).data() : nullptr;
-  columns_.begin(packed);
+  columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
-    multiply(worker, kernels_, columns_, packed, batch_->token_count(), memory(worker).products,
-             [&](const PanelResult& result) {
-               const float* products = result.products;
-               for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
-                 float* to = target.row(result.token + c) + result.first_row;
-                 for (int32_t r = 0; r < result.row_count; ++r) {
-                   to[r] = products[r] + (added == nullptr ? 0 : added[result.first_row + r]);
-                 }
-               }
-             });
+    multiply(worker, kernels_, columns_, packed, memory(worker).products, [&](const PanelResult& result) {
+      const float* products = result.products;
+      for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
+        float* to = target.row(result.token + c) + result.first_row;
+        for (int32_t r = 0; r < result.row_count; ++r) {
+          to[r] = products[r] + (added == nullptr ? 0 : added[result.first_row + r]);
+        }
+      }
+    });
   });
 }
 
@@ -193,18 +192,17 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   Activation& source = activation(in);
   const PackedMatrix& packed = weights_.matrix(matrix);
   SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width);
-  columns_.begin(packed);
+  columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
     worker.barrier();
-    multiply(worker, kernels_, columns_, packed, batch_->token_count(), memory(worker).products,
-             [&](const PanelResult& result) {
-               const float* products = result.products;
-               for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
-                 float* to = target.row(result.token + c) + result.first_row;
-                 for (int32_t r = 0; r < result.row_count; ++r) to[r] += products[r];
-               }
-             });
+    multiply(worker, kernels_, columns_, packed, memory(worker).products, [&](const PanelResult& result) {
+      const float* products = result.products;
+      for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
+        float* to = target.row(result.token + c) + result.first_row;
+        for (int32_t r = 0; r < result.row_count; ++r) to[r] += products[r];
+      }
+    });
   });
 }
 
@@ -215,12 +213,11 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
   const PackedPart& gate = packed.parts[0];
   const PackedPart& up = packed.parts[1];
   SLUICE_CHECK(gate.row_count == target.width && up.row_count == target.width);
-  columns_.begin(packed);
+  columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
     WorkerMemory& own = memory(worker);
-    kernels_.begin_products();
-    for_each_panel_tile(worker, gate.panel_count(), batch_->token_count(), [&](const PanelTile& tile) {
+    for_each_panel_tile(worker, kernels_, columns_, gate.panel_count(), [&](const PanelTile& tile) {
       multiply_panel(kernels_, columns_, gate, tile, own.products);
       multiply_panel(kernels_, columns_, up, tile, own.more_products);
       kernels_.silu_multiply(own.products.data(), own.more_products.data(), tile.count * kPanelRows);
@@ -230,7 +227,6 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
         std::memcpy(target.row(tile.token + c) + first_row, own.products.data() + c * kPanelRows, rows * sizeof(float));
       }
     });
-    kernels_.end_products();
   });
 }
 
@@ -331,13 +327,13 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
     return batch_->samples[static_cast<size_t>(begin + i)];
   };
   const std::span<const float> weight = weights_.vector(norm.weight);
-  sample_columns_.begin(head);
+  sample_columns_.begin(head, rows, rows);
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(rows, 1, [&](int32_t i) {
       sample_columns_.set_normed(i, in.row(sample_row(i).token_index), weight, norm.epsilon);
     });
     worker.barrier();
-    multiply(worker, kernels_, sample_columns_, head, rows, memory(worker).products,
+    multiply(worker, kernels_, sample_columns_, head, memory(worker).products,
              [&](const PanelResult& result) { logits_.store(kernels_, result); });
     worker.barrier();
     worker.for_each(rows, 1, [&](int32_t i) {

@@ -38,14 +38,15 @@ bool may_use_tiles() {
 }
 
 bool has_amx() {
+  constexpr unsigned kBf16 = 1U << 22;
   constexpr unsigned kTile = 1U << 24;
   constexpr unsigned kInt8 = 1U << 25;
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  const bool has_instructions =
-      __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTile) != 0 && (edx & kInt8) != 0;
+  const bool has_instructions = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTile) != 0 &&
+                                (edx & kBf16) != 0 && (edx & kInt8) != 0;
   return has_avx512() && has_instructions && may_use_tiles();
 }
 

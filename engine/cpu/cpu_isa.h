@@ -13,7 +13,7 @@ enum class CpuIsa {
   kPortable,  ///< plain C++
   kAvx2,      ///< AVX2, FMA, F16C
   kAvx512,    ///< AVX-512 F, BW, VL, DQ, VNNI
-  kAmx,       ///< the above and AMX-INT8
+  kAmx,       ///< the above, AMX-INT8 and AMX-BF16
 };
 
 std::string_view cpu_isa_name(CpuIsa isa);

@@ -11,7 +11,7 @@
 namespace sluice::engine::cpu {
 
 /// Below so many columns a tile, which always computes 16, costs more than it saves.
-inline constexpr int32_t kTileColumnsMin = 4;
+inline constexpr int32_t kTileColumnsMin = 12;
 
 template <typename V, typename T, typename Format>
 class TileProduct {

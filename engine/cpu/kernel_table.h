@@ -9,25 +9,11 @@
 
 namespace sluice::engine::cpu {
 
-/// An instruction set's own products with quantised weights.
-struct QuantizedProducts {
-  Activations take = Activations::kInt8;
-  Dot q4_0 = nullptr;
-  Dot q4_1 = nullptr;
-  Dot q8_0 = nullptr;
-  void (*begin)() = need_nothing;
-  void (*end)() = need_nothing;
-};
-
-/// The table of an instruction set: those, and what is generic over its vectors.
+/// The table of an instruction set: its own products with quantised weights, and what is generic over its vectors.
 template <typename V>
-constexpr Kernels make_kernels(const QuantizedProducts& products) {
-  return {.quantized_weights_take = products.take,
-          .begin_products = products.begin,
-          .end_products = products.end,
-          .dot_q4_0 = products.q4_0,
-          .dot_q4_1 = products.q4_1,
-          .dot_q8_0 = products.q8_0,
+constexpr Kernels make_kernels(const QuantizedProducts& decode, const QuantizedProducts& prompt) {
+  return {.decode = decode,
+          .prompt = prompt,
           .dot_f32 = dot_float<V, F32<V>>,
           .dot_f16 = dot_float<V, F16<V>>,
           .dot_bf16 = dot_float<V, Bf16<V>>,
@@ -45,6 +31,12 @@ constexpr Kernels make_kernels(const QuantizedProducts& products) {
           .bf16 = {attend<V, Bf16>, attend_span<V, Bf16>},
           .int8 = {attend<V, Int8>, attend_span<V, Int8>},
           .merge_spans = merge_spans<V>};
+}
+
+/// One kind of product for all tokens.
+template <typename V>
+constexpr Kernels make_kernels(const QuantizedProducts& products) {
+  return make_kernels<V>(products, products);
 }
 
 }  // namespace sluice::engine::cpu

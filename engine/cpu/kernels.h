@@ -34,6 +34,7 @@ inline constexpr int32_t kColumnsPadding = 15;
 struct Columns {
   int32_t length;          // a multiple of 32 where there are blocks
   const float* floats;     // [tokens, length]
+  const uint16_t* halves;  // [tokens, length] bfloat16
   const int8_t* values;    // [tokens, length]
   const float* scales;     // [tokens / 16][blocks][16]
   const float* sums;       // the same: scale * sum of the block's values
@@ -41,7 +42,7 @@ struct Columns {
 };
 
 /// What a product looks at in its Columns.
-enum class Activations { kFloat, kInt8 };
+enum class Activations { kFloat, kInt8, kBf16 };
 
 /// Causal attention of one group of query heads over one key/value head, for up to kQueryTokens consecutive tokens of
 /// one row.
@@ -94,15 +95,23 @@ using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t cou
 /// For an instruction set that needs no preparation.
 void need_nothing();
 
+/// An instruction set's products with quantised weights, and the activations they take.
+struct QuantizedProducts {
+  Activations take = Activations::kInt8;
+  Dot q4_0 = nullptr;
+  Dot q4_1 = nullptr;
+  Dot q8_0 = nullptr;
+  /// A thread calls begin before its first product and end after its last; what lies between is kept short.
+  void (*begin)() = need_nothing;
+  void (*end)() = need_nothing;
+};
+
 /// One instruction set's kernels.
 struct Kernels {
-  Activations quantized_weights_take;  ///< products with float weights take floats
-  /// A thread calls begin before its first product and end after its last; what lies between is kept short.
-  void (*begin_products)();
-  void (*end_products)();
-  Dot dot_q4_0;
-  Dot dot_q4_1;
-  Dot dot_q8_0;
+  /// For drawn tokens, few columns at a time. Products with float weights always take floats.
+  QuantizedProducts decode;
+  /// For the tokens of prompts, many columns at a time; `out` of its products has room for whole tiles of 16 columns.
+  QuantizedProducts prompt;
   Dot dot_f32;
   Dot dot_f16;
   Dot dot_bf16;

@@ -1,3 +1,4 @@
+#include "engine/cpu/dot_prompt.h"
 #include "engine/cpu/dot_tiles.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/simd_amx.h"
@@ -9,11 +10,17 @@ namespace sluice::engine::cpu {
 const Kernels& amx_kernels() {
   static const Kernels kKernels = [] {
     Kernels kernels = avx512_kernels();
-    kernels.begin_products = AmxTiles::begin;
-    kernels.end_products = AmxTiles::end;
-    kernels.dot_q4_0 = dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>;
-    kernels.dot_q4_1 = dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>;
-    kernels.dot_q8_0 = dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>;
+    kernels.decode = {.q4_0 = dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
+                      .q4_1 = dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
+                      .q8_0 = dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
+                      .begin = AmxTiles::begin,
+                      .end = AmxTiles::end};
+    kernels.prompt = {.take = Activations::kBf16,
+                      .q4_0 = dot_prompt<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
+                      .q4_1 = dot_prompt<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
+                      .q8_0 = dot_prompt<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
+                      .begin = AmxTiles::begin_floats,
+                      .end = AmxTiles::end};
     return kernels;
   }();
   return kKernels;

@@ -4,7 +4,7 @@ namespace sluice::engine::cpu {
 
 namespace {
 
-Dot dot_for(const Kernels& kernels, TensorType type) {
+Dot dot_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorType type) {
   switch (type) {
     case TensorType::kF32:
       return kernels.dot_f32;
@@ -13,11 +13,11 @@ Dot dot_for(const Kernels& kernels, TensorType type) {
     case TensorType::kBf16:
       return kernels.dot_bf16;
     case TensorType::kQ4_0:
-      return kernels.dot_q4_0;
+      return quantized.q4_0;
     case TensorType::kQ4_1:
-      return kernels.dot_q4_1;
+      return quantized.q4_1;
     case TensorType::kQ8_0:
-      return kernels.dot_q8_0;
+      return quantized.q8_0;
   }
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
@@ -26,8 +26,9 @@ Dot dot_for(const Kernels& kernels, TensorType type) {
 
 void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PackedPart& part, const PanelTile& tile,
                     PanelProducts& products) {
-  dot_for(kernels, part.type)(part.panels + tile.panel * part.panel_bytes(), columns.from(tile.token), tile.count,
-                              products.data());
+  const QuantizedProducts& quantized = tile.token < columns.decode_count() ? kernels.decode : kernels.prompt;
+  dot_for(kernels, quantized, part.type)(part.panels + tile.panel * part.panel_bytes(), columns.from(tile.token),
+                                         tile.count, products.data());
 }
 
 }  // namespace sluice::engine::cpu

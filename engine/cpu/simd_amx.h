@@ -9,25 +9,29 @@
 
 namespace sluice::engine::cpu {
 
-/// What LDTILECFG loads (Intel SDM): palette, start row, then bytes per row and rows of each tile register.
+/// What LDTILECFG loads (Intel SDM, "LDTILECFG"): palette, start row, then bytes per row and rows of each tile
+/// register.
 struct alignas(64) TileShapes {
   uint8_t palette = 1;
   uint8_t start_row = 0;
   uint8_t reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 32, 32, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 8, 8};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
 };
 static_assert(sizeof(TileShapes) == 64);
 
-/// Tiles of AMX-INT8: sums [16 columns][16 weight rows] of products over one block of 32. Two sets of sums, so that
-/// one can be read while the other is computed. What each operation does is defined by EmulatedTiles
-/// (simd_emulated.h), to which it is bit-equal.
+/// Tiles of AMX-INT8 and AMX-BF16. Of bytes: sums [16 columns][16 weight rows] of products over one block of 32. Two
+/// sets of sums, so that one can be read while the other is computed. What each operation does is defined by
+/// EmulatedTiles (simd_emulated.h), to which it is bit-equal.
 ///
 /// The tile registers hold numbers between begin() and end() on the same thread; so no object is needed.
 struct AmxTiles {
   static constexpr int kColumns = 16;
 
-  static void begin() { _tile_loadconfig(&kShapes); }
+  /// For multiply().
+  static void begin() { _tile_loadconfig(&kByteShapes); }
+  /// For add_products().
+  static void begin_floats() { _tile_loadconfig(&kFloatShapes); }
   static void end() { _tile_release(); }
 
   /// sums[set][c][r] = sum over k < 32 of x[c * x_stride + k] * weights[k / 4][r][k % 4], written out to `sums`
@@ -52,9 +56,53 @@ struct AmxTiles {
     }
   }
 
+  /// See EmulatedTiles. Up to 4 tiles of sums stay in registers over all blocks.
+  static void add_products(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, int32_t tiles,
+                           float* out) {
+    asm volatile("" ::: "memory");
+    if (tiles == 4) return add_four(x, x_stride, weights, blocks, out);
+    for (int32_t tile = 0; tile < tiles; ++tile) {
+      _tile_loadd(0, out + tile * kTileFloats, 64);
+      for (int32_t b = 0; b < blocks; ++b) {
+        _tile_loadd(4, weights + b * kBlockHalves, 64);
+        _tile_loadd(5, x + tile * kColumns * x_stride + b * 32, 2 * x_stride);
+        _tile_dpbf16ps(0, 5, 4);
+      }
+      _tile_stored(0, out + tile * kTileFloats, 64);
+    }
+  }
+
  private:
+  static constexpr int64_t kTileFloats = 16 * 16;
+  static constexpr int64_t kBlockHalves = 32 * 16;
+
+  static void add_four(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, float* out) {
+    const int64_t tile_stride = kColumns * x_stride;
+    _tile_loadd(0, out, 64);
+    _tile_loadd(1, out + kTileFloats, 64);
+    _tile_loadd(2, out + 2 * kTileFloats, 64);
+    _tile_loadd(3, out + 3 * kTileFloats, 64);
+    for (int32_t b = 0; b < blocks; ++b, x += 32, weights += kBlockHalves) {
+      _tile_loadd(4, weights, 64);
+      _tile_loadd(5, x, 2 * x_stride);
+      _tile_dpbf16ps(0, 5, 4);
+      _tile_loadd(6, x + tile_stride, 2 * x_stride);
+      _tile_dpbf16ps(1, 6, 4);
+      _tile_loadd(5, x + 2 * tile_stride, 2 * x_stride);
+      _tile_dpbf16ps(2, 5, 4);
+      _tile_loadd(6, x + 3 * tile_stride, 2 * x_stride);
+      _tile_dpbf16ps(3, 6, 4);
+    }
+    _tile_stored(0, out, 64);
+    _tile_stored(1, out + kTileFloats, 64);
+    _tile_stored(2, out + 2 * kTileFloats, 64);
+    _tile_stored(3, out + 3 * kTileFloats, 64);
+  }
+
   // Static, as g++ 12 takes LDTILECFG for a load of 8 bytes, and would not store the rest of a local one.
-  static constexpr TileShapes kShapes{};
+  static constexpr TileShapes kByteShapes{.row_bytes = {64, 64, 32, 32, 64, 64}, .rows = {16, 16, 16, 16, 8, 8}};
+  static constexpr TileShapes kFloatShapes{.row_bytes = {64, 64, 64, 64, 64, 64, 64},
+                                           .rows = {16, 16, 16, 16, 16, 16, 16}};
 };
 
 }  // namespace sluice::engine::cpu

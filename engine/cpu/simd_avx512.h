@@ -70,6 +70,17 @@ struct Avx512 {
   static void store_bytes(std::byte* to, Bytes x) { _mm512_storeu_si512(to, x); }
   static Bytes low_nibbles(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(0x0f)); }
   static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm512_srli_epi16(x, 4)); }
+  static Float byte_of(Bytes x, int byte) {
+    const __m512i shifted = _mm512_srl_epi32(x, _mm_cvtsi32_si128(8 * byte));
+    return _mm512_cvtepi32_ps(_mm512_and_si512(shifted, _mm512_set1_epi32(0xff)));
+  }
+  static void store_bf16_pairs(uint16_t* to, Float first, Float second) {
+    const __m512i half = _mm512_set1_epi32(0x8000);
+    const __m512i low = _mm512_srli_epi32(_mm512_add_epi32(_mm512_castps_si512(first), half), 16);
+    const __m512i high = _mm512_add_epi32(_mm512_castps_si512(second), half);
+    // (high & 0xffff0000) | low
+    _mm512_storeu_si512(to, _mm512_ternarylogic_epi32(high, _mm512_set1_epi32(-65536), low, 0xea));
+  }
   static Bytes repeat_4(const int8_t* from) {
     int32_t four = 0;
     __builtin_memcpy(&four, from, sizeof(four));

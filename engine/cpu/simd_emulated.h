@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -138,6 +139,17 @@ struct Emulated {
     for (uint8_t& byte : x) byte = static_cast<uint8_t>(byte >> 4);
     return x;
   }
+  /// Each lane's byte number `byte`.
+  static Float byte_of(const Bytes& x, int byte) {
+    return each<float>([&](size_t i) { return static_cast<float>(x[4 * i + static_cast<size_t>(byte)]); });
+  }
+  /// Lane by lane, first and then second, as the nearest bfloat16; halves away from zero.
+  static void store_bf16_pairs(uint16_t* to, const Float& first, const Float& second) {
+    for (size_t i = 0; i < Lanes; ++i) {
+      to[2 * i] = static_cast<uint16_t>((std::bit_cast<uint32_t>(first[i]) + 0x8000U) >> 16);
+      to[2 * i + 1] = static_cast<uint16_t>((std::bit_cast<uint32_t>(second[i]) + 0x8000U) >> 16);
+    }
+  }
   /// The same four bytes in every lane.
   static Bytes repeat_4(const int8_t* from) {
     Bytes result;
@@ -212,6 +224,27 @@ struct EmulatedTiles {
           sum += x[c * x_stride + k] * std::to_integer<int32_t>(weights[(k / 4 * 16 + r) * 4 + k % 4]);
         }
         sums[c * 16 + r] = sum;
+      }
+    }
+  }
+
+  static void begin_floats() {}
+
+  /// out[c][r] += sum over k < 32 * blocks of x[c * x_stride + k] * weights[k / 2][r][k % 2], for 16 * tiles columns.
+  /// Products of even and of odd k of a block are summed apart, in order, each step rounded once, and then added; the
+  /// instruction treats denormals as zeros, which is not done here.
+  static void add_products(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, int32_t tiles,
+                           float* out) {
+    for (int64_t c = 0; c < int64_t{tiles} * kColumns; ++c) {
+      for (int64_t r = 0; r < 16; ++r) {
+        for (int64_t b = 0; b < blocks; ++b) {
+          float sums[2] = {0, 0};
+          for (int64_t k = 32 * b; k < 32 * (b + 1); ++k) {
+            const float weight = bf16_to_float(weights[(k / 2 * 16 + r) * 2 + k % 2]);
+            sums[k % 2] = std::fma(bf16_to_float(x[c * x_stride + k]), weight, sums[k % 2]);
+          }
+          out[c * 16 + r] += sums[0] + sums[1];
+        }
       }
     }
   }

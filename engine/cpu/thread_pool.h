@@ -15,7 +15,7 @@ namespace sluice::engine {
 /// some microseconds and then sleep, so an idle pool costs nothing. One caller thread; regions don't nest.
 class ThreadPool {
  public:
-  static constexpr int32_t kPhasesMax = 4;
+  static constexpr int32_t kPhasesMax = 6;
 
   /// One worker's view of the region it is in.
   class Worker {

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "engine/cpu/dot_bytes.h"
 #include "engine/cpu/dot_pairs.h"
+#include "engine/cpu/dot_prompt.h"
 #include "engine/cpu/dot_tiles.h"
 #include "engine/cpu/kernel_table.h"
 #include "engine/cpu/simd_emulated.h"
@@ -34,7 +35,11 @@ constexpr Kernels kAvx512 =
 constexpr Kernels kAmx =
     make_kernels<Avx512Emulated>({.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
                                   .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-                                  .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+                                  .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>},
+                                 {.take = Activations::kBf16,
+                                  .q4_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+                                  .q4_1 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+                                  .q8_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
 
 }  // namespace
 

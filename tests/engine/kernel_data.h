@@ -23,6 +23,8 @@ struct TestColumns {
     scales.resize(padded * static_cast<size_t>(blocks));
     sums.resize(scales.size());
     offsets.resize(scales.size());
+    halves.resize(floats.size());
+    kernels.store_bf16(floats.data(), static_cast<int32_t>(floats.size()), halves.data());
     for (int32_t c = 0; c < count; ++c) {
       const auto place = static_cast<size_t>(scale_place(c, 0, blocks));
       const auto first = static_cast<size_t>(c) * static_cast<size_t>(length);
@@ -44,6 +46,7 @@ struct TestColumns {
   Columns view() const {
     return {.length = length,
             .floats = floats.data(),
+            .halves = halves.data(),
             .values = values.data(),
             .scales = scales.data(),
             .sums = sums.data(),
@@ -52,6 +55,7 @@ struct TestColumns {
 
   int32_t length;
   std::vector<float> floats;
+  std::vector<uint16_t> halves;
   std::vector<int8_t> values;
   std::vector<float> scales;
   std::vector<float> sums;

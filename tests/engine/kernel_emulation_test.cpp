@@ -35,24 +35,30 @@ class KernelEmulation : public ::testing::TestWithParam<CpuIsa> {
   Random random_{11};
 };
 
-std::vector<float> product(const Kernels& kernels, Dot dot, const std::vector<std::byte>& panel,
-                           const TestColumns& columns, int32_t count) {
-  std::vector<float> out(static_cast<size_t>(count * kPanelRows));
-  kernels.begin_products();
+std::vector<float> product(Dot dot, const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
+  std::vector<float> out(static_cast<size_t>((count + 15) / 16 * 16 * kPanelRows));
   dot(panel.data(), columns.view(), count, out.data());
-  kernels.end_products();
+  out.resize(static_cast<size_t>(count * kPanelRows));
+  return out;
+}
+
+std::vector<float> product(const QuantizedProducts& products, Dot QuantizedProducts::*dot,
+                           const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
+  products.begin();
+  std::vector<float> out = product(products.*dot, panel, columns, count);
+  products.end();
   return out;
 }
 
 struct QuantizedCase {
   const char* name;
-  Dot Kernels::*dot;
+  Dot QuantizedProducts::*dot;
   int64_t block_bytes;
   int32_t half_count;
 };
-constexpr QuantizedCase kQuantized[] = {{"q4_0", &Kernels::dot_q4_0, kQ4_0BlockBytes, 16},
-                                        {"q4_1", &Kernels::dot_q4_1, kQ4_1BlockBytes, 32},
-                                        {"q8_0", &Kernels::dot_q8_0, kQ8_0BlockBytes, 16}};
+constexpr QuantizedCase kQuantized[] = {{"q4_0", &QuantizedProducts::q4_0, kQ4_0BlockBytes, 16},
+                                        {"q4_1", &QuantizedProducts::q4_1, kQ4_1BlockBytes, 32},
+                                        {"q8_0", &QuantizedProducts::q8_0, kQ8_0BlockBytes, 16}};
 
 TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
   for (const QuantizedCase& test : kQuantized) {
@@ -62,8 +68,10 @@ TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
         SCOPED_TRACE(std::string(test.name) + " blocks " + std::to_string(blocks) + " columns " +
                      std::to_string(count));
         const TestColumns columns(native(), count, blocks * kQuantBlock, random_);
-        ASSERT_EQ(product(native(), native().*test.dot, panel, columns, count),
-                  product(emulated(), emulated().*test.dot, panel, columns, count));
+        ASSERT_EQ(product(native().decode, test.dot, panel, columns, count),
+                  product(emulated().decode, test.dot, panel, columns, count));
+        ASSERT_EQ(product(native().prompt, test.dot, panel, columns, count),
+                  product(emulated().prompt, test.dot, panel, columns, count));
       }
     }
   }
@@ -78,8 +86,7 @@ TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
     }
     for (const int32_t count : {1, 5, 8, 13}) {
       const TestColumns columns(native(), count, 96, random_);
-      ASSERT_EQ(product(native(), native().*dot, panel, columns, count),
-                product(emulated(), emulated().*dot, panel, columns, count));
+      ASSERT_EQ(product(native().*dot, panel, columns, count), product(emulated().*dot, panel, columns, count));
     }
   }
 }
@@ -229,10 +236,16 @@ TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
     for (const int32_t count : {1, 7, 19}) {
       TestColumns columns(emulated(), count, 6 * kQuantBlock, random_);
       columns.restore_floats(count);
-      const std::vector<float> got = product(emulated(), emulated().*test.dot, panel, columns, count);
-      const std::vector<float> wanted =
-          product(portable_kernels(), portable_kernels().*test.dot, panel, columns, count);
-      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 0.02) << i;
+      const std::vector<float> wanted = product(portable_kernels().decode, test.dot, panel, columns, count);
+      const std::vector<float> decoded = product(emulated().decode, test.dot, panel, columns, count);
+      const std::vector<float> prompt = product(emulated().prompt, test.dot, panel, columns, count);
+      float largest = 0;
+      for (const float value : wanted) largest = std::max(largest, std::abs(value));
+      const float allowed = emulated().prompt.take == Activations::kBf16 ? 0.02F * largest : 0.02F;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_NEAR(decoded[i], wanted[i], 0.02) << i;
+        ASSERT_NEAR(prompt[i], wanted[i], allowed) << i;
+      }
     }
   }
 }
@@ -288,8 +301,8 @@ TEST(TileProducts, AreBitEqualToProductsWithoutTiles) {
     for (const int32_t count : {1, 3, 4, 16, 21, 33}) {
       SCOPED_TRACE(std::string(test.name) + " columns " + std::to_string(count));
       const TestColumns columns(bytes, count, 37 * kQuantBlock, random);
-      ASSERT_EQ(product(tiles, tiles.*test.dot, panel, columns, count),
-                product(bytes, bytes.*test.dot, panel, columns, count));
+      ASSERT_EQ(product(tiles.decode, test.dot, panel, columns, count),
+                product(bytes.decode, test.dot, panel, columns, count));
     }
   }
 }

@@ -38,8 +38,13 @@ inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& p
 struct TestSequence {
   std::vector<int32_t> tokens;
   int32_t cached = 0;
+  int32_t drawn = 0;  ///< of the tokens, at the end
   std::vector<int32_t> blocks = {};
   std::vector<SampledToken> samples = {};
+
+  int32_t uncached() const { return static_cast<int32_t>(tokens.size()) - cached; }
+  /// Its next token is one that was drawn.
+  bool decodes() const { return uncached() <= drawn; }
 };
 
 /// Steps sequences through an executor, with blocks handed out in shuffled order.
@@ -56,8 +61,12 @@ class SequenceRunner {
   SamplingParams& params() { return params_; }
 
   /// Adds the next `count` tokens of the sequence to the step; its last token's successor is drawn when the sequence
-  /// has no more.
+  /// has no more. Sequences that decode come first in a step.
   void add_slice(TestSequence& sequence, int32_t count) {
+    if (sequence.decodes()) {
+      ASSERT_EQ(batch_.decode_rows, batch_.row_count());
+      ++batch_.decode_rows;
+    }
     for (int32_t i = 0; i < count; ++i, ++sequence.cached) {
       if (sequence.cached % block_size_ == 0) take_block(sequence);
       batch_.token_ids.push_back(sequence.tokens.at(static_cast<size_t>(sequence.cached)));
@@ -98,6 +107,7 @@ class SequenceRunner {
     for (size_t i = 0; i < drawing_.size(); ++i) {
       if (drawing_[i] == nullptr) continue;
       drawing_[i]->tokens.push_back(output->samples[i].token);
+      ++drawing_[i]->drawn;
       drawing_[i]->samples.push_back(output->samples[i]);
     }
     batch_.clear();
@@ -109,7 +119,7 @@ class SequenceRunner {
   TestSequence generate(const std::vector<int32_t>& prompt, int32_t count) {
     TestSequence sequence{.tokens = prompt};
     for (int32_t i = 0; i < count; ++i) {
-      add_slice(sequence, static_cast<int32_t>(sequence.tokens.size()) - sequence.cached);
+      add_slice(sequence, sequence.uncached());
       step();
     }
     release(sequence);

@@ -157,9 +157,11 @@ std::vector<TestSequence> generate_crowd(SequenceRunner& runner, std::vector<Tes
   std::mt19937 random(seed);
   const auto unfinished = [&](const TestSequence& one) { return static_cast<int32_t>(one.samples.size()) < count; };
   while (std::any_of(crowd.begin(), crowd.end(), unfinished)) {
-    for (TestSequence& one : crowd) {
-      const auto left = static_cast<uint32_t>(one.tokens.size()) - static_cast<uint32_t>(one.cached);
-      if (unfinished(one)) runner.add_slice(one, 1 + static_cast<int32_t>(random() % left));
+    for (const bool decodes : {true, false}) {
+      for (TestSequence& one : crowd) {
+        if (!unfinished(one) || one.decodes() != decodes) continue;
+        runner.add_slice(one, 1 + static_cast<int32_t>(random() % static_cast<uint32_t>(one.uncached())));
+      }
     }
     runner.step();
   }

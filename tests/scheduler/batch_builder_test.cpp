@@ -57,6 +57,7 @@ TEST_F(BatchBuilder, WritesADecodeRowAndAPromptChunkInOneForm) {
   EXPECT_THAT(batch_.row_begin, ElementsAre(0, 1, 8));
   EXPECT_THAT(batch_.context_lengths, ElementsAre(5, 7));
   EXPECT_THAT(batch_.table_begin, ElementsAre(0, 2, 4));
+  EXPECT_EQ(batch_.decode_rows, 1);
 
   ASSERT_EQ(batch_.samples.size(), 1U);  // the chunk does not reach the end of its prompt
   const engine::SampleRow& draw = batch_.samples[0];
