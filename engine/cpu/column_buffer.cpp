@@ -11,7 +11,7 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   length_max_ = std::max(length_max_, length);
   // Products in tiles read whole tiles of columns.
   const auto elements = static_cast<size_t>(tokens_ + kColumnsPadding) * static_cast<size_t>(length_max_);
-  const size_t blocks = elements / kQuantBlock + kScaleLanes;
+  const size_t blocks = elements / kQuantBlock + kColumnLanes;
   SLUICE_ASSIGN_OR_RETURN(floats_, HugeBuffer::allocate(elements * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(halves_, HugeBuffer::allocate(elements * sizeof(uint16_t), "activations"));
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(elements, "activations"));
@@ -53,21 +53,25 @@ void ColumnBuffer::set_normed(int32_t token, const float* x, std::span<const flo
 }
 
 void ColumnBuffer::convert(int32_t token, const float* x) {
-  const int64_t first = int64_t{token} * length_;
-  if (wants(token, Activations::kBf16)) kernels_->store_bf16(x, length_, halves_.as<uint16_t>() + first);
+  const int64_t place = place_of(token);
+  if (wants(token, Activations::kBf16)) kernels_->to_halves(x, length_, halves_.as<uint16_t>() + place * kQuantBlock);
   if (!wants(token, Activations::kInt8)) return;
-  const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
-  kernels_->quantize(x, length_, values_.as<int8_t>() + first, scales_.as<float>() + place, sums_.as<float>() + place,
-                     offsets_.as<int32_t>() + place);
+  kernels_->quantize(x, length_, values_.as<int8_t>() + place * kQuantBlock, scales_.as<float>() + place,
+                     sums_.as<float>() + place, offsets_.as<int32_t>() + place);
+}
+
+// Prompts' columns are counted from the first of them, so that their tiles are whole.
+int64_t ColumnBuffer::place_of(int32_t token) const {
+  return column_place(token < decode_count_ ? token : token - decode_count_, 0, length_ / kQuantBlock);
 }
 
 Columns ColumnBuffer::from(int32_t token) const {
-  SLUICE_CHECK(token % kScaleLanes == 0 || token >= decode_count_);
-  const int64_t place = scale_place(token, 0, length_ / kQuantBlock);
+  const int64_t place = place_of(token);
+  SLUICE_CHECK(place % kColumnLanes == 0);
   return {.length = length_,
           .floats = floats_.as<float>() + int64_t{token} * length_,
-          .halves = halves_.as<uint16_t>() + int64_t{token} * length_,
-          .values = values_.as<int8_t>() + int64_t{token} * length_,
+          .halves = halves_.as<uint16_t>() + place * kQuantBlock,
+          .values = values_.as<int8_t>() + place * kQuantBlock,
           .scales = scales_.as<float>() + place,
           .sums = sums_.as<float>() + place,
           .offsets = offsets_.as<int32_t>() + place};

@@ -29,12 +29,13 @@ class ColumnBuffer {
   /// How many of the columns take part in products as kernels.decode has them; all others as kernels.prompt.
   int32_t decode_count() const { return decode_count_; }
   int32_t count() const { return count_; }
-  /// Columns from `token` on: a multiple of kScaleLanes among the first decode_count(), any later one.
+  /// Columns from `token` on, which is a multiple of kColumnLanes, counted from decode_count() for prompts.
   Columns from(int32_t token) const;
 
  private:
   bool wants(int32_t token, Activations activations) const;
   float* floats(int32_t token) { return floats_.as<float>() + int64_t{token} * length_; }
+  int64_t place_of(int32_t token) const;
   void convert(int32_t token, const float* x);
 
   const Kernels* kernels_;
@@ -46,11 +47,11 @@ class ColumnBuffer {
   bool has_quantized_ = false;
   bool has_float_ = false;
   HugeBuffer floats_;   // [tokens, length]
-  HugeBuffer halves_;   // [tokens, length]
-  HugeBuffer values_;   // [tokens, length]
-  HugeBuffer scales_;   // [tokens / 16][length / 32][16]
-  HugeBuffer sums_;     // [tokens / 16][length / 32][16]
-  HugeBuffer offsets_;  // [tokens / 16][length / 32][16]
+  HugeBuffer halves_;   // as Columns has them
+  HugeBuffer values_;   // the same
+  HugeBuffer scales_;   // the same
+  HugeBuffer sums_;     // the same
+  HugeBuffer offsets_;  // the same
 };
 
 }  // namespace sluice::engine::cpu

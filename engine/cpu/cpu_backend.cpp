@@ -175,15 +175,8 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
-    multiply(worker, kernels_, columns_, packed, memory(worker).products, [&](const PanelResult& result) {
-      const float* products = result.products;
-      for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
-        float* to = target.row(result.token + c) + result.first_row;
-        for (int32_t r = 0; r < result.row_count; ++r) {
-          to[r] = products[r] + (added == nullptr ? 0 : added[result.first_row + r]);
-        }
-      }
-    });
+    multiply(worker, kernels_, columns_, packed, memory(worker).products,
+             [&](const PanelResult& result) { put(kernels_, result, added, target.row(0), target.width); });
   });
 }
 
@@ -196,13 +189,8 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
     worker.barrier();
-    multiply(worker, kernels_, columns_, packed, memory(worker).products, [&](const PanelResult& result) {
-      const float* products = result.products;
-      for (int32_t c = 0; c < result.count; ++c, products += kPanelRows) {
-        float* to = target.row(result.token + c) + result.first_row;
-        for (int32_t r = 0; r < result.row_count; ++r) to[r] += products[r];
-      }
-    });
+    multiply(worker, kernels_, columns_, packed, memory(worker).products,
+             [&](const PanelResult& result) { add(kernels_, result, target.row(0), target.width); });
   });
 }
 
@@ -222,10 +210,9 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
       multiply_panel(kernels_, columns_, up, tile, own.more_products);
       kernels_.silu_multiply(own.products.data(), own.more_products.data(), tile.count * kPanelRows);
       const int32_t first_row = tile.panel * kPanelRows;
-      const auto rows = static_cast<size_t>(std::min(kPanelRows, gate.row_count - first_row));
-      for (int32_t c = 0; c < tile.count; ++c) {
-        std::memcpy(target.row(tile.token + c) + first_row, own.products.data() + c * kPanelRows, rows * sizeof(float));
-      }
+      const int32_t rows = std::min(kPanelRows, gate.row_count - first_row);
+      put(kernels_, {first_row, rows, tile.token, tile.count, own.products.data()}, nullptr, target.row(0),
+          target.width);
     });
   });
 }

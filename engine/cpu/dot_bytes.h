@@ -91,7 +91,6 @@ typename V::Int dot_block(const BlockBytes<V>& weights, const int8_t* x, int32_t
 template <typename V, typename Format, int kTile>
 void dot_bytes_tile(const std::byte* panel, const Columns& columns, int32_t begin, float* out) {
   const int32_t blocks = columns.length / kQuantBlock;
-  const int8_t* values = columns.values + int64_t{begin} * columns.length;
   typename V::Float totals[kTile];
 #pragma GCC unroll 8
   for (int c = 0; c < kTile; ++c) totals[c] = V::set(0);
@@ -103,12 +102,12 @@ void dot_bytes_tile(const std::byte* panel, const Columns& columns, int32_t begi
     Format::load_weights(block, weights);
     const auto scale = Format::scale(block);
     const auto minimum = Format::minimum(block);
-    // A tile's columns begin at a multiple of 8, so they share a run of scales.
-    const int64_t first = scale_place(begin, b, blocks);
+    // A tile's columns begin at a multiple of 8, so they lie side by side.
+    const int64_t first = column_place(begin, b, blocks);
 #pragma GCC unroll 8
     for (int c = 0; c < kTile; ++c) {
       const int64_t place = first + c;
-      const int8_t* x = values + int64_t{c} * columns.length + b * kQuantBlock;
+      const int8_t* x = columns.values + place * kQuantBlock;
       const auto dot = dot_block<V>(weights, x, Format::kHasOffset ? columns.offsets[place] : 0);
       totals[c] = add_block<V, Format>(totals[c], dot, scale, minimum, columns, place);
     }

@@ -79,7 +79,6 @@ struct Q8_0Pairs {
 template <typename V, typename Format, int kTile>
 void dot_pairs_half(const std::byte* panel, const Columns& columns, int32_t begin, int half, float* out) {
   const int32_t blocks = columns.length / kQuantBlock;
-  const int8_t* values = columns.values + int64_t{begin} * columns.length;
   typename V::Float totals[kTile];
 #pragma GCC unroll 8
   for (int c = 0; c < kTile; ++c) totals[c] = V::set(0);
@@ -92,12 +91,12 @@ void dot_pairs_half(const std::byte* panel, const Columns& columns, int32_t begi
     Format::load_weights(block, half, weights);
     const auto scale = Format::scale(block, half);
     const auto minimum = Format::minimum(block, half);
-    // A tile's columns begin at a multiple of 8, so they share a run of scales.
-    const int64_t first = scale_place(begin, b, blocks);
+    // A tile's columns begin at a multiple of 8, so they lie side by side.
+    const int64_t first = column_place(begin, b, blocks);
 #pragma GCC unroll 8
     for (int c = 0; c < kTile; ++c) {
       const int64_t place = first + c;
-      const auto dot = Format::dot(weights, values + int64_t{c} * columns.length + b * kQuantBlock);
+      const auto dot = Format::dot(weights, columns.values + place * kQuantBlock);
       const auto both_scales = V::mul(scale, V::set(columns.scales[place]));
       totals[c] = V::fma(V::to_float(dot), both_scales, totals[c]);
       if constexpr (Format::kHasMinimum) totals[c] = V::fma(minimum, V::set(columns.sums[place]), totals[c]);

@@ -78,8 +78,8 @@ class TileProduct {
 
   template <int kSet>
   void multiply(int32_t begin, int32_t b, int32_t column) {
-    const int8_t* x = columns_.values + int64_t{column} * columns_.length + int64_t{begin + b} * kQuantBlock;
-    T::template multiply<kSet>(x, columns_.length, weights_ + b * kUnpackedBytes, sums_[b % (2 * kGroup)]);
+    const int8_t* x = columns_.values + column_place(column, begin + b, block_count_) * kQuantBlock;
+    T::template multiply<kSet>(x, weights_ + b * kUnpackedBytes, sums_[b % (2 * kGroup)]);
   }
 
   // Columns past the last are computed from whatever lies there, and dropped.
@@ -90,7 +90,7 @@ class TileProduct {
     }
     const auto scale = V::load(scales_[b]);
     const auto minimum = Format::kHasMinimum ? V::load(minima_[b]) : V::set(0);
-    const int64_t first = scale_place(column, begin + b, block_count_);
+    const int64_t first = column_place(column, begin + b, block_count_);
 #pragma GCC unroll 16
     for (int c = 0; c < T::kColumns; ++c) {
       const int64_t place = first + c;

@@ -29,7 +29,8 @@ typename V::Float exponential(typename V::Float x) {
 
 template <typename V>
 void quantize(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets) {
-  for (int32_t block = 0; block < length / kQuantBlock; ++block, x += kQuantBlock, values += kQuantBlock) {
+  for (int32_t block = 0; block < length / kQuantBlock;
+       ++block, x += kQuantBlock, values += kQuantBlock * kColumnLanes) {
     auto largest = V::set(0);
     for (int i = 0; i < kQuantBlock; i += V::kLanes) largest = V::max(largest, V::abs(V::load(x + i)));
     const float top = V::max_of(largest);
@@ -41,10 +42,36 @@ void quantize(const float* x, int32_t length, int8_t* values, float* scales, flo
       sum = V::add(sum, rounded);  // small integers: exact
     }
     const float total = V::sum_of(sum);
-    const int64_t place = int64_t{block} * kScaleLanes;
+    const int64_t place = int64_t{block} * kColumnLanes;
     scales[place] = top / 127.0F;
     sums[place] = scales[place] * total;
     offsets[place] = -128 * static_cast<int32_t>(total);
+  }
+}
+
+template <typename V>
+void to_halves(const float* x, int32_t length, uint16_t* halves) {
+  for (int32_t k = 0; k < length; k += kQuantBlock, halves += kQuantBlock * kColumnLanes) {
+    for (int i = 0; i < kQuantBlock; i += V::kLanes) V::store_bf16(halves + i, V::load(x + k + i));
+  }
+}
+
+template <typename V>
+void put_panel(const float* products, int32_t count, const float* added, float* to, int64_t stride) {
+  for (int32_t c = 0; c < count; ++c, products += kPanelRows, to += stride) {
+    for (int32_t row = 0; row < kPanelRows; row += V::kLanes) {
+      const auto product = V::load(products + row);
+      V::store(to + row, added == nullptr ? product : V::add(product, V::load(added + row)));
+    }
+  }
+}
+
+template <typename V>
+void add_panel(const float* products, int32_t count, float* to, int64_t stride) {
+  for (int32_t c = 0; c < count; ++c, products += kPanelRows, to += stride) {
+    for (int32_t row = 0; row < kPanelRows; row += V::kLanes) {
+      V::store(to + row, V::add(V::load(to + row), V::load(products + row)));
+    }
   }
 }
 

@@ -24,8 +24,8 @@ inline constexpr int64_t kPrefetchBytes = 2048;  ///< how far products look ahea
 inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
 inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
 inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
-/// Columns whose scales of one block lie side by side.
-inline constexpr int32_t kScaleLanes = 16;
+/// Columns whose parts of one block lie side by side.
+inline constexpr int32_t kColumnLanes = 16;
 /// Columns that a product may read past its last.
 inline constexpr int32_t kColumnsPadding = 15;
 
@@ -34,8 +34,8 @@ inline constexpr int32_t kColumnsPadding = 15;
 struct Columns {
   int32_t length;          // a multiple of 32 where there are blocks
   const float* floats;     // [tokens, length]
-  const uint16_t* halves;  // [tokens, length] bfloat16
-  const int8_t* values;    // [tokens, length]
+  const uint16_t* halves;  // [tokens / 16][blocks][16][32] bfloat16
+  const int8_t* values;    // [tokens / 16][blocks][16][32]
   const float* scales;     // [tokens / 16][blocks][16]
   const float* sums;       // the same: scale * sum of the block's values
   const int32_t* offsets;  // the same: -128 * sum of the block's values
@@ -83,9 +83,9 @@ struct AttentionKernels {
   void (*attend_span)(const AttendTask& task, int32_t span, float* partial);
 };
 
-/// Where Columns holds the scale of a column's block.
-[[gnu::always_inline]] inline constexpr int64_t scale_place(int32_t column, int32_t block, int32_t block_count) {
-  return (int64_t{column / kScaleLanes} * block_count + block) * kScaleLanes + column % kScaleLanes;
+/// Where Columns holds the scale of a column's block; its 32 elements begin at 32 times that.
+[[gnu::always_inline]] inline constexpr int64_t column_place(int32_t column, int32_t block, int32_t block_count) {
+  return (int64_t{column / kColumnLanes} * block_count + block) * kColumnLanes + column % kColumnLanes;
 }
 
 /// Dot products of a panel's 16 rows with `count` columns: out[c * 16 + row]. Each is summed in one order whatever
@@ -115,8 +115,15 @@ struct Kernels {
   Dot dot_f32;
   Dot dot_f16;
   Dot dot_bf16;
-  /// One token of blocks from `length` floats, a multiple of 32; the scales of its blocks are kScaleLanes apart.
+  /// One token of blocks from `length` floats, a multiple of 32. Its blocks are kColumnLanes blocks apart, as in
+  /// Columns.
   void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);
+  /// The same in bfloat16.
+  void (*to_halves)(const float* x, int32_t length, uint16_t* halves);
+  /// to[c * stride .. + 15] = products[c * 16 .. + 15] + added[0 .. 15]; `added` may be null.
+  void (*put_panel)(const float* products, int32_t count, const float* added, float* to, int64_t stride);
+  /// to[c * stride .. + 15] += products[c * 16 .. + 15]
+  void (*add_panel)(const float* products, int32_t count, float* to, int64_t stride);
   /// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang & Sennrich 2019); out may be x.
   void (*rms_norm)(const float* x, const float* weight, int32_t length, float epsilon, float* out);
   /// Turns pairs (2i, 2i+1) of head[dim], or with rotate_halves pairs (i, i + dim/2): head[j] * cosines[j] +

@@ -22,7 +22,34 @@ Dot dot_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorTy
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
 
+/// Calls body(to's element, product, row) for a panel whose rows are not all there.
+template <typename Body>
+void for_each_product(const PanelResult& result, float* to, int64_t width, const Body& body) {
+  for (int32_t c = 0; c < result.count; ++c) {
+    for (int32_t row = 0; row < result.row_count; ++row) {
+      body(to[c * width + row], result.products[c * kPanelRows + row], row);
+    }
+  }
+}
+
 }  // namespace
+
+void put(const Kernels& kernels, const PanelResult& result, const float* added, float* to, int64_t width) {
+  const float* rows_added = added == nullptr ? nullptr : added + result.first_row;
+  to += result.token * width + result.first_row;
+  if (result.row_count == kPanelRows) {
+    return kernels.put_panel(result.products, result.count, rows_added, to, width);
+  }
+  for_each_product(result, to, width, [&](float& element, float product, int32_t row) {
+    element = rows_added == nullptr ? product : product + rows_added[row];
+  });
+}
+
+void add(const Kernels& kernels, const PanelResult& result, float* to, int64_t width) {
+  to += result.token * width + result.first_row;
+  if (result.row_count == kPanelRows) return kernels.add_panel(result.products, result.count, to, width);
+  for_each_product(result, to, width, [](float& element, float product, int32_t /*row*/) { element += product; });
+}
 
 void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PackedPart& part, const PanelTile& tile,
                     PanelProducts& products) {

@@ -59,6 +59,11 @@ struct PanelResult {
   const float* products;  ///< [count][kPanelRows]
 };
 
+/// Writes the result, plus `added` [all rows] unless that is null, to its places in to[tokens, width].
+void put(const Kernels& kernels, const PanelResult& result, const float* added, float* to, int64_t width);
+/// Adds the result to its places in to[tokens, width].
+void add(const Kernels& kernels, const PanelResult& result, float* to, int64_t width);
+
 /// Calls finish(PanelResult) for every panel of the matrix and every tile of columns, in a region.
 template <typename Finish>
 void multiply(ThreadPool::Worker& worker, const Kernels& kernels, const ColumnBuffer& columns,

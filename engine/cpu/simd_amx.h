@@ -34,22 +34,21 @@ struct AmxTiles {
   static void begin_floats() { _tile_loadconfig(&kFloatShapes); }
   static void end() { _tile_release(); }
 
-  /// sums[set][c][r] = sum over k < 32 of x[c * x_stride + k] * weights[k / 4][r][k % 4], written out to `sums`
-  /// [16][16].
+  /// sums[set][c][r] = sum over k < 32 of x[c][k] * weights[k / 4][r][k % 4], written out to `sums` [16][16].
   template <int kSet>
-  static void multiply(const int8_t* x, int64_t x_stride, const std::byte* weights, int32_t* sums) {
+  static void multiply(const int8_t* x, const std::byte* weights, int32_t* sums) {
     // g++ 12 doesn't know that the loads below read memory: without this, they could overtake the stores that filled
     // it.
     asm volatile("" ::: "memory");
     if constexpr (kSet == 0) {
       _tile_zero(0);
-      _tile_loadd(2, x, x_stride);
+      _tile_loadd(2, x, 32);
       _tile_loadd(4, weights, 64);
       _tile_dpbsud(0, 2, 4);
       _tile_stored(0, sums, 64);
     } else {
       _tile_zero(1);
-      _tile_loadd(3, x, x_stride);
+      _tile_loadd(3, x, 32);
       _tile_loadd(5, weights, 64);
       _tile_dpbsud(1, 3, 5);
       _tile_stored(1, sums, 64);
@@ -57,15 +56,15 @@ struct AmxTiles {
   }
 
   /// See EmulatedTiles. Up to 4 tiles of sums stay in registers over all blocks.
-  static void add_products(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, int32_t tiles,
-                           float* out) {
+  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks,
+                           int32_t tiles, float* out) {
     asm volatile("" ::: "memory");
-    if (tiles == 4) return add_four(x, x_stride, weights, blocks, out);
+    if (tiles == 4) return add_four(x, tile_stride, weights, blocks, out);
     for (int32_t tile = 0; tile < tiles; ++tile) {
       _tile_loadd(0, out + tile * kTileFloats, 64);
       for (int32_t b = 0; b < blocks; ++b) {
         _tile_loadd(4, weights + b * kBlockHalves, 64);
-        _tile_loadd(5, x + tile * kColumns * x_stride + b * 32, 2 * x_stride);
+        _tile_loadd(5, x + tile * tile_stride + b * kBlockHalves, 64);
         _tile_dpbf16ps(0, 5, 4);
       }
       _tile_stored(0, out + tile * kTileFloats, 64);
@@ -76,21 +75,20 @@ struct AmxTiles {
   static constexpr int64_t kTileFloats = 16 * 16;
   static constexpr int64_t kBlockHalves = 32 * 16;
 
-  static void add_four(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, float* out) {
-    const int64_t tile_stride = kColumns * x_stride;
+  static void add_four(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks, float* out) {
     _tile_loadd(0, out, 64);
     _tile_loadd(1, out + kTileFloats, 64);
     _tile_loadd(2, out + 2 * kTileFloats, 64);
     _tile_loadd(3, out + 3 * kTileFloats, 64);
-    for (int32_t b = 0; b < blocks; ++b, x += 32, weights += kBlockHalves) {
+    for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, weights += kBlockHalves) {
       _tile_loadd(4, weights, 64);
-      _tile_loadd(5, x, 2 * x_stride);
+      _tile_loadd(5, x, 64);
       _tile_dpbf16ps(0, 5, 4);
-      _tile_loadd(6, x + tile_stride, 2 * x_stride);
+      _tile_loadd(6, x + tile_stride, 64);
       _tile_dpbf16ps(1, 6, 4);
-      _tile_loadd(5, x + 2 * tile_stride, 2 * x_stride);
+      _tile_loadd(5, x + 2 * tile_stride, 64);
       _tile_dpbf16ps(2, 5, 4);
-      _tile_loadd(6, x + 3 * tile_stride, 2 * x_stride);
+      _tile_loadd(6, x + 3 * tile_stride, 64);
       _tile_dpbf16ps(3, 6, 4);
     }
     _tile_stored(0, out, 64);

@@ -213,15 +213,15 @@ struct EmulatedTiles {
   static void begin() {}
   static void end() {}
 
-  /// sums[c][r] = sum over k < 32 of x[c * x_stride + k] * weights[k / 4][r][k % 4], with signed x and unsigned
+  /// sums[c][r] = sum over k < 32 of x[c][k] * weights[k / 4][r][k % 4], with signed x and unsigned
   /// weights.
   template <int kSet>
-  static void multiply(const int8_t* x, int64_t x_stride, const std::byte* weights, int32_t* sums) {
+  static void multiply(const int8_t* x, const std::byte* weights, int32_t* sums) {
     for (int64_t c = 0; c < kColumns; ++c) {
       for (int64_t r = 0; r < 16; ++r) {
         int32_t sum = 0;
         for (int64_t k = 0; k < 32; ++k) {
-          sum += x[c * x_stride + k] * std::to_integer<int32_t>(weights[(k / 4 * 16 + r) * 4 + k % 4]);
+          sum += x[c * 32 + k] * std::to_integer<int32_t>(weights[(k / 4 * 16 + r) * 4 + k % 4]);
         }
         sums[c * 16 + r] = sum;
       }
@@ -230,23 +230,26 @@ struct EmulatedTiles {
 
   static void begin_floats() {}
 
-  /// out[c][r] += sum over k < 32 * blocks of x[c * x_stride + k] * weights[k / 2][r][k % 2], for 16 * tiles columns.
-  /// Products of even and of odd k of a block are summed apart, in order, each step rounded once, and then added; the
-  /// instruction treats denormals as zeros, which is not done here.
-  static void add_products(const uint16_t* x, int64_t x_stride, const uint16_t* weights, int32_t blocks, int32_t tiles,
-                           float* out) {
+  /// out[c][r] += sum over k < 32 of x[b][c][k] * weights[b][k / 2][r][k % 2], block after block, for `tiles` tiles of
+  /// 16 columns, each a tile_stride after the one before. Products of even and of odd k of a block are summed apart, in
+  /// order, each step rounded once, and then added; the instruction treats denormals as zeros, which is not done here.
+  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks,
+                           int32_t tiles, float* out) {
     for (int64_t c = 0; c < int64_t{tiles} * kColumns; ++c) {
+      const uint16_t* column = x + c / kColumns * tile_stride + c % kColumns * 32;
       for (int64_t r = 0; r < 16; ++r) {
-        for (int64_t b = 0; b < blocks; ++b) {
-          float sums[2] = {0, 0};
-          for (int64_t k = 32 * b; k < 32 * (b + 1); ++k) {
-            const float weight = bf16_to_float(weights[(k / 2 * 16 + r) * 2 + k % 2]);
-            sums[k % 2] = std::fma(bf16_to_float(x[c * x_stride + k]), weight, sums[k % 2]);
-          }
-          out[c * 16 + r] += sums[0] + sums[1];
-        }
+        for (int64_t b = 0; b < blocks; ++b) out[c * 16 + r] += block_sum(column + b * 512, weights + b * 512 + r * 2);
       }
     }
+  }
+
+ private:
+  static float block_sum(const uint16_t* x, const uint16_t* weights) {
+    float sums[2] = {0, 0};
+    for (int64_t k = 0; k < 32; ++k) {
+      sums[k % 2] = std::fma(bf16_to_float(x[k]), bf16_to_float(weights[k / 2 * 32 + k % 2]), sums[k % 2]);
+    }
+    return sums[0] + sums[1];
   }
 };
 

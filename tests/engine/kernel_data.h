@@ -17,18 +17,18 @@ struct TestColumns {
   /// `count` random columns, quantised by `kernels`.
   TestColumns(const Kernels& kernels, int32_t count, int32_t length, Random& random) : length(length) {
     const int32_t blocks = length / kQuantBlock;
-    const auto padded = static_cast<size_t>((count + 2 * kScaleLanes - 1) / kScaleLanes * kScaleLanes);
+    const auto padded = static_cast<size_t>((count + 2 * kColumnLanes - 1) / kColumnLanes * kColumnLanes);
     floats = random.floats(static_cast<int64_t>(padded) * length, -3, 3);
     values.resize(padded * static_cast<size_t>(length));
     scales.resize(padded * static_cast<size_t>(blocks));
     sums.resize(scales.size());
     offsets.resize(scales.size());
     halves.resize(floats.size());
-    kernels.store_bf16(floats.data(), static_cast<int32_t>(floats.size()), halves.data());
     for (int32_t c = 0; c < count; ++c) {
-      const auto place = static_cast<size_t>(scale_place(c, 0, blocks));
-      const auto first = static_cast<size_t>(c) * static_cast<size_t>(length);
-      kernels.quantize(&floats[first], length, &values[first], &scales[place], &sums[place], &offsets[place]);
+      const auto place = static_cast<size_t>(column_place(c, 0, blocks));
+      const float* column = &floats[static_cast<size_t>(c) * static_cast<size_t>(length)];
+      kernels.quantize(column, length, &values[place * kQuantBlock], &scales[place], &sums[place], &offsets[place]);
+      kernels.to_halves(column, length, &halves[place * kQuantBlock]);
     }
   }
 
@@ -37,8 +37,9 @@ struct TestColumns {
     for (int32_t c = 0; c < count; ++c) {
       for (int32_t k = 0; k < length; ++k) {
         const auto at = static_cast<size_t>(c) * static_cast<size_t>(length) + static_cast<size_t>(k);
-        const auto place = static_cast<size_t>(scale_place(c, k / kQuantBlock, length / kQuantBlock));
-        floats[at] = scales[place] * static_cast<float>(values[at]);
+        const auto place = static_cast<size_t>(column_place(c, k / kQuantBlock, length / kQuantBlock));
+        floats[at] =
+            scales[place] * static_cast<float>(values[place * kQuantBlock + static_cast<size_t>(k % kQuantBlock)]);
       }
     }
   }

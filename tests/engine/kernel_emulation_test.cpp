@@ -96,6 +96,7 @@ TEST_P(KernelEmulation, QuantizingIsBitEqual) {
   const TestColumns one(native(), 5, 320, random_);
   const TestColumns two(emulated(), 5, 320, again);
   EXPECT_EQ(one.values, two.values);
+  EXPECT_EQ(one.halves, two.halves);
   EXPECT_EQ(one.scales, two.scales);
   EXPECT_EQ(one.sums, two.sums);
   EXPECT_EQ(one.offsets, two.offsets);
