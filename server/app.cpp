@@ -168,7 +168,7 @@ void App::update_health() {
   if (health == Health::kHealthy) {
     environment_.logger.info("the serving loop makes progress again");
   } else {
-    environment_.logger.error("the serving loop is stalled: its step runs for longer than server.stall_timeout_ms");
+    environment_.logger.error("the serving loop is stalled: a turn of it runs for longer than server.stall_timeout_ms");
   }
 }
 

@@ -72,8 +72,8 @@ class App {
 };
 
 /// Runs the daemon until a signal ends it; the exit code. SIGTERM or SIGINT drains, or ends the start at once (0 both);
-/// a second one ends the process at once (1). 1 also when it can't start. Called before any thread begins: it blocks the
-/// two signals in all of them.
+/// a second one ends the process at once (1). 1 also when it can't start. Called before any thread begins: it blocks
+/// the two signals in all of them.
 int run_app(const Config& config, std::string_view version);
 
 }  // namespace sluice::server

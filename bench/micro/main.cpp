@@ -5,7 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <benchmark/benchmark.h>
 
+#include "bench/micro/operation_benchmark.h"
 #include "bench/micro/step_benchmark.h"
+#include "engine/cpu/available_threads.h"
+#include "engine/cpu/cpu_isa.h"
+
+namespace {
+
+int fail(const sluice::Status& status) {
+  std::fprintf(stderr, "sluice-micro: %s\n", status.message().c_str());
+  return 1;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace sluice;
@@ -20,14 +32,22 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "compute threads; 0: the cores this process may use");
   app.add_option("--kv-dtype", options.kv_type, "element type of the cache");
   CLI11_PARSE(app, argc, argv);
+  const auto isa = sluice::engine::choose_cpu_isa(options.isa);
+  if (!isa.ok()) return fail(isa.status());
+  if (options.threads == 0) options.threads = sluice::engine::available_threads();
   const SteadyClock clock;
+  const bench::OperationSetting setting{
+      .isa = options.isa,
+      .threads = options.threads,
+      .kv_type = options.kv_type,
+      .limits = bench::measure_limits(std::string(engine::cpu_isa_name(*isa)).c_str(), options.threads, clock)};
   auto rig = bench::StepRig::create(options, clock);
-  if (!rig.ok()) {
-    std::fprintf(stderr, "sluice-micro: %s\n", rig.status().message().c_str());
-    return 1;
-  }
+  if (!rig.ok()) return fail(rig.status());
   benchmark::AddCustomContext("backend", (*rig)->trace().description());
+  benchmark::AddCustomContext("read_GB_per_s", std::to_string(setting.limits.read_bytes_per_second / 1e9));
+  benchmark::AddCustomContext("peak_GMAC_per_s", std::to_string(setting.limits.macs_per_second / 1e9));
   bench::register_step_benchmarks(**rig);
+  bench::register_operation_benchmarks(setting);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }
