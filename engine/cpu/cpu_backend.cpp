@@ -32,8 +32,7 @@ struct Activation {
 
 /// What each worker needs for itself.
 struct alignas(64) WorkerMemory {
-  PanelProducts products;
-  PanelProducts more_products;
+  ProductMemory products;
   std::vector<float> attention;
   SamplerScratch sampler;
 };
@@ -205,15 +204,13 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
   pool_.run([&](ThreadPool::Worker& worker) {
     norm_columns(worker, activation(in), norm);
     WorkerMemory& own = memory(worker);
-    for_each_panel_tile(worker, kernels_, columns_, gate.panel_count(), [&](const PanelTile& tile) {
-      multiply_panel(kernels_, columns_, gate, tile, own.products);
-      multiply_panel(kernels_, columns_, up, tile, own.more_products);
-      kernels_.silu_multiply(own.products.data(), own.more_products.data(), tile.count * kPanelRows);
-      const int32_t first_row = tile.panel * kPanelRows;
-      const int32_t rows = std::min(kPanelRows, gate.row_count - first_row);
-      put(kernels_, {first_row, rows, tile.token, tile.count, own.products.data()}, nullptr, target.row(0),
-          target.width);
-    });
+    const auto finish = [&](int32_t panel, const ColumnTile& tile) {
+      kernels_.silu_multiply(own.products.first.data(), own.products.second.data(), tile.count * kPanelRows);
+      const PanelRef rows{&gate, panel};
+      put(kernels_, {rows.first_row(), rows.row_count(), tile.token, tile.count, own.products.first.data()}, nullptr,
+          target.row(0), target.width);
+    };
+    multiply_side_by_side(worker, kernels_, columns_, gate, up, own.products, finish);
   });
 }
 

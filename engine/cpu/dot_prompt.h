@@ -10,35 +10,52 @@
 
 namespace sluice::engine::cpu {
 
-template <typename V, typename T, typename Format>
+/// For one panel or two: with two, each tile of columns is read once for both.
+template <typename V, typename T, typename Format, int kPanels>
 class PromptProduct {
  public:
-  PromptProduct(const std::byte* panel, const Columns& columns, int32_t count, float* out)
-      : panel_(panel), columns_(columns), count_(count), out_(out) {}
+  PromptProduct(const Columns& columns, int32_t count)
+      : columns_(columns), count_(count), block_count_(columns.length / kQuantBlock) {}
 
-  void run() {
-    const int32_t block_count = columns_.length / kQuantBlock;
-    for (int32_t i = 0; i < (count_ + 15) / 16 * 16 * kPanelRows; i += V::kLanes) V::store(out_ + i, V::set(0));
-    for (int32_t begin = 0; begin < block_count; begin += kRun) {
-      const int32_t blocks = block_count - begin < kRun ? block_count - begin : kRun;
-      for (int32_t b = 0; b < blocks; ++b) unpack(begin + b, weights_ + b * kBlockHalves);
-      for (int32_t column = 0; column < count_; column += 4 * T::kColumns) {
-        const uint16_t* x = columns_.halves + column_place(column, begin, block_count) * kQuantBlock;
-        const int32_t tiles = (count_ - column + T::kColumns - 1) / T::kColumns;
-        T::add_products(x, int64_t{block_count} * kTileHalves, weights_, blocks, tiles < 4 ? tiles : 4,
-                        out_ + column * kPanelRows);
+  void run(const std::byte* const (&panels)[kPanels], float* const (&outs)[kPanels]) {
+    for (float* out : outs) clear(out);
+    for (int32_t begin = 0; begin < block_count_; begin += kRun) {
+      const int32_t blocks = block_count_ - begin < kRun ? block_count_ - begin : kRun;
+      for (int panel = 0; panel < kPanels; ++panel) {
+        for (int32_t b = 0; b < blocks; ++b) {
+          unpack(panels[panel] + int64_t{begin + b} * Format::kBytes, weights_[panel] + b * kBlockHalves);
+        }
       }
+      for (int32_t column = 0; column < count_; column += kStep) add_products(begin, blocks, column, outs);
     }
   }
 
  private:
-  static constexpr int32_t kRun = 16;                                 // blocks unpacked at a time: 16 KiB
+  static constexpr int32_t kRun = 16;                                 // blocks unpacked at a time: 16 KiB of a panel
   static constexpr int32_t kTileHalves = kQuantBlock * kColumnLanes;  // of one tile of columns
   static constexpr int32_t kBlockHalves = kQuantBlock * kPanelRows;   // of one block
+  static constexpr int32_t kStep = 4 / kPanels * T::kColumns;         // columns whose sums fill the tile registers
+
+  void clear(float* out) const {
+    const int32_t floats = (count_ + T::kColumns - 1) / T::kColumns * T::kColumns * kPanelRows;
+    for (int32_t i = 0; i < floats; i += V::kLanes) V::store(out + i, V::set(0));
+  }
+
+  void add_products(int32_t begin, int32_t blocks, int32_t column, float* const (&outs)[kPanels]) {
+    const uint16_t* x = columns_.halves + column_place(column, begin, block_count_) * kQuantBlock;
+    const int64_t tile_stride = int64_t{block_count_} * kTileHalves;
+    const int32_t left = count_ - column < kStep ? count_ - column : kStep;
+    const int32_t tiles = (left + T::kColumns - 1) / T::kColumns;
+    if constexpr (kPanels == 1) {
+      T::add_products(x, tile_stride, weights_[0], blocks, tiles, outs[0] + column * kPanelRows);
+    } else {
+      T::add_products(x, tile_stride, weights_[0], weights_[1], blocks, tiles, outs[0] + column * kPanelRows,
+                      outs[1] + column * kPanelRows);
+    }
+  }
 
   // To [16 pairs of k][16 rows][2].
-  void unpack(int32_t b, uint16_t* to) {
-    const std::byte* block = panel_ + int64_t{b} * Format::kBytes;
+  static void unpack(const std::byte* block, uint16_t* to) {
     for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kPrefetchBytes + line);
     BlockBytes<V> weights;
     Format::load_weights(block, weights);
@@ -55,17 +72,22 @@ class PromptProduct {
     }
   }
 
-  const std::byte* panel_;
   const Columns& columns_;
   const int32_t count_;
-  float* const out_;
-  alignas(64) uint16_t weights_[kRun * kBlockHalves];
+  const int32_t block_count_;
+  alignas(64) uint16_t weights_[kPanels][kRun * kBlockHalves];
 };
 
-/// out has room for whole tiles of columns.
+/// `out` has room for whole tiles of columns.
 template <typename V, typename T, typename Format>
 void dot_prompt(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
-  PromptProduct<V, T, Format>(panel, columns, count, out).run();
+  PromptProduct<V, T, Format, 1>(columns, count).run({panel}, {out});
+}
+
+template <typename V, typename T, typename Format>
+void dot_prompt_pair(const std::byte* first, const std::byte* second, const Columns& columns, int32_t count,
+                     float* first_out, float* second_out) {
+  PromptProduct<V, T, Format, 2>(columns, count).run({first, second}, {first_out, second_out});
 }
 
 }  // namespace sluice::engine::cpu

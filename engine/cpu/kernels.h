@@ -92,6 +92,10 @@ struct AttentionKernels {
 /// `count` is.
 using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t count, float* out);
 
+/// The same for two panels, each with an `out` of its own: columns are read once for both.
+using PairDot = void (*)(const std::byte* first, const std::byte* second, const Columns& columns, int32_t count,
+                         float* first_out, float* second_out);
+
 /// For an instruction set that needs no preparation.
 void need_nothing();
 
@@ -101,6 +105,10 @@ struct QuantizedProducts {
   Dot q4_0 = nullptr;
   Dot q4_1 = nullptr;
   Dot q8_0 = nullptr;
+  /// Null where two panels at once gain nothing.
+  PairDot q4_0_pair = nullptr;
+  PairDot q4_1_pair = nullptr;
+  PairDot q8_0_pair = nullptr;
   /// A thread calls begin before its first product and end after its last; what lies between is kept short.
   void (*begin)() = need_nothing;
   void (*end)() = need_nothing;

@@ -19,6 +19,9 @@ const Kernels& amx_kernels() {
                       .q4_0 = dot_prompt<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
                       .q4_1 = dot_prompt<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
                       .q8_0 = dot_prompt<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
+                      .q4_0_pair = dot_prompt_pair<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
+                      .q4_1_pair = dot_prompt_pair<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
+                      .q8_0_pair = dot_prompt_pair<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
                       .begin = AmxTiles::begin_floats,
                       .end = AmxTiles::end};
     return kernels;

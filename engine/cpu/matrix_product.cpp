@@ -22,6 +22,23 @@ Dot dot_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorTy
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
 
+PairDot pair_dot_for(const QuantizedProducts& quantized, TensorType type) {
+  switch (type) {
+    case TensorType::kQ4_0:
+      return quantized.q4_0_pair;
+    case TensorType::kQ4_1:
+      return quantized.q4_1_pair;
+    case TensorType::kQ8_0:
+      return quantized.q8_0_pair;
+    default:
+      return nullptr;
+  }
+}
+
+const QuantizedProducts& products_for(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& tile) {
+  return tile.token < columns.decode_count() ? kernels.decode : kernels.prompt;
+}
+
 /// Calls body(to's element, product, row) for a panel whose rows are not all there.
 template <typename Body>
 void for_each_product(const PanelResult& result, float* to, int64_t width, const Body& body) {
@@ -51,11 +68,27 @@ void add(const Kernels& kernels, const PanelResult& result, float* to, int64_t w
   for_each_product(result, to, width, [](float& element, float product, int32_t /*row*/) { element += product; });
 }
 
-void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PackedPart& part, const PanelTile& tile,
+PanelRef find_panel(const PackedMatrix& matrix, int32_t panel) {
+  const PackedPart* part = matrix.parts.data();
+  while (panel >= part->panel_count()) panel -= (part++)->panel_count();
+  return {part, panel};
+}
+
+void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& panel, const ColumnTile& tile,
                     PanelProducts& products) {
-  const QuantizedProducts& quantized = tile.token < columns.decode_count() ? kernels.decode : kernels.prompt;
-  dot_for(kernels, quantized, part.type)(part.panels + tile.panel * part.panel_bytes(), columns.from(tile.token),
-                                         tile.count, products.data());
+  const Dot dot = dot_for(kernels, products_for(kernels, columns, tile), panel.part->type);
+  dot(panel.data(), columns.from(tile.token), tile.count, products.data());
+}
+
+void multiply_panels(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& first, const PanelRef& second,
+                     const ColumnTile& tile, ProductMemory& memory) {
+  const PairDot dot = pair_dot_for(products_for(kernels, columns, tile), first.part->type);
+  if (dot != nullptr && first.part->type == second.part->type) {
+    return dot(first.data(), second.data(), columns.from(tile.token), tile.count, memory.first.data(),
+               memory.second.data());
+  }
+  multiply_panel(kernels, columns, first, tile, memory.first);
+  multiply_panel(kernels, columns, second, tile, memory.second);
 }
 
 }  // namespace sluice::engine::cpu

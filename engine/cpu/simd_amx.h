@@ -71,6 +71,40 @@ struct AmxTiles {
     }
   }
 
+  /// The same for two sets of weights and up to 2 tiles of columns.
+  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* first, const uint16_t* second,
+                           int32_t blocks, int32_t tiles, float* first_out, float* second_out) {
+    asm volatile("" ::: "memory");
+    _tile_loadd(0, first_out, 64);
+    _tile_loadd(1, second_out, 64);
+    if (tiles == 1) {
+      for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, first += kBlockHalves, second += kBlockHalves) {
+        _tile_loadd(6, x, 64);
+        _tile_loadd(4, first, 64);
+        _tile_dpbf16ps(0, 6, 4);
+        _tile_loadd(5, second, 64);
+        _tile_dpbf16ps(1, 6, 5);
+      }
+    } else {
+      _tile_loadd(2, first_out + kTileFloats, 64);
+      _tile_loadd(3, second_out + kTileFloats, 64);
+      for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, first += kBlockHalves, second += kBlockHalves) {
+        _tile_loadd(6, x, 64);
+        _tile_loadd(4, first, 64);
+        _tile_dpbf16ps(0, 6, 4);
+        _tile_loadd(5, second, 64);
+        _tile_dpbf16ps(1, 6, 5);
+        _tile_loadd(7, x + tile_stride, 64);
+        _tile_dpbf16ps(2, 7, 4);
+        _tile_dpbf16ps(3, 7, 5);
+      }
+      _tile_stored(2, first_out + kTileFloats, 64);
+      _tile_stored(3, second_out + kTileFloats, 64);
+    }
+    _tile_stored(0, first_out, 64);
+    _tile_stored(1, second_out, 64);
+  }
+
  private:
   static constexpr int64_t kTileFloats = 16 * 16;
   static constexpr int64_t kBlockHalves = 32 * 16;
@@ -99,8 +133,8 @@ struct AmxTiles {
 
   // Static, as g++ 12 takes LDTILECFG for a load of 8 bytes, and would not store the rest of a local one.
   static constexpr TileShapes kByteShapes{.row_bytes = {64, 64, 32, 32, 64, 64}, .rows = {16, 16, 16, 16, 8, 8}};
-  static constexpr TileShapes kFloatShapes{.row_bytes = {64, 64, 64, 64, 64, 64, 64},
-                                           .rows = {16, 16, 16, 16, 16, 16, 16}};
+  static constexpr TileShapes kFloatShapes{.row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                           .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 };
 
 }  // namespace sluice::engine::cpu

@@ -243,6 +243,13 @@ struct EmulatedTiles {
     }
   }
 
+  /// The same for two sets of weights and up to 2 tiles of columns.
+  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* first, const uint16_t* second,
+                           int32_t blocks, int32_t tiles, float* first_out, float* second_out) {
+    add_products(x, tile_stride, first, blocks, tiles, first_out);
+    add_products(x, tile_stride, second, blocks, tiles, second_out);
+  }
+
  private:
   static float block_sum(const uint16_t* x, const uint16_t* weights) {
     float sums[2] = {0, 0};

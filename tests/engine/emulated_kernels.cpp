@@ -32,14 +32,17 @@ constexpr Kernels kAvx512 =
                                   .q4_1 = dot_bytes<Avx512Emulated, Q4_1Bytes<Avx512Emulated>>,
                                   .q8_0 = dot_bytes<Avx512Emulated, Q8_0Bytes<Avx512Emulated>>});
 
-constexpr Kernels kAmx =
-    make_kernels<Avx512Emulated>({.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-                                  .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-                                  .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>},
-                                 {.take = Activations::kBf16,
-                                  .q4_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-                                  .q4_1 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-                                  .q8_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+constexpr Kernels kAmx = make_kernels<Avx512Emulated>(
+    {.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+     .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+     .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>},
+    {.take = Activations::kBf16,
+     .q4_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+     .q4_1 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+     .q8_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>,
+     .q4_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+     .q4_1_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+     .q8_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
 
 }  // namespace
 
