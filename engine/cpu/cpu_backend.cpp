@@ -8,6 +8,7 @@
 #include "engine/cpu/available_threads.h"
 #include "engine/cpu/column_buffer.h"
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/kernel_check.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/kv_store.h"
 #include "engine/cpu/logit_store.h"
@@ -332,6 +333,7 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const CpuIsa isa, choose_cpu_isa(options.isa));
+  SLUICE_RETURN_IF_ERROR(cpu::check_kernels(cpu::kernels_for(isa), cpu_isa_name(isa)));
   const int32_t threads = options.threads > 0 ? options.threads : available_threads();
   return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(isa, threads));
 }

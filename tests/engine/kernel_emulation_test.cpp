@@ -5,9 +5,11 @@
 #include <tuple>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/kernel_check.h"
 #include "engine/cpu/kernels.h"
 #include "tests/engine/emulated_kernels.h"
 #include "tests/engine/kernel_data.h"
@@ -290,6 +292,28 @@ TEST_P(EmulatedKernels, AttendLikeThePortableKernels) {
 TEST_P(EmulatedKernels, WeighLogitsAsTheContractHasIt) {
   expect_weigh_keeps_its_contract(emulated().logits);
   expect_weigh_gives_zero_where_there_is_no_weight(emulated().logits);
+}
+
+TEST_P(EmulatedKernels, PassTheCheckAtStart) {
+  EXPECT_TRUE(check_kernels(emulated(), "emulated").ok());
+}
+
+TEST_P(EmulatedKernels, FailTheCheckAtStartWhenOneOfThemIsWrong) {
+  const auto message_of = [](const Kernels& kernels) { return check_kernels(kernels, "emulated").message(); };
+  Kernels broken = emulated();
+  broken.decode.q4_1 = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
+    emulated_kernels(CpuIsa::kAvx512).decode.q4_1(panel, columns, count, out);
+    out[count * kPanelRows - 1] += 10;
+  };
+  EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q4_1"));
+  broken = emulated();
+  broken.prompt.q8_0 = [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
+    std::fill_n(out, count * kPanelRows, std::nanf(""));
+  };
+  EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q8_0"));
+  broken = emulated();
+  broken.f16.attend = [](const AttendTask& task) { std::fill_n(task.out, task.head_dim, 0.0F); };
+  EXPECT_THAT(message_of(broken), ::testing::HasSubstr("attention"));
 }
 
 TEST(PortableKernels, WeighLogitsAsTheContractHasIt) {
