@@ -11,7 +11,6 @@ void AttentionPlan::make(const Batch& batch, int32_t threads, int32_t kv_heads, 
   first_span_.clear();
   kv_heads_ = kv_heads;
   int64_t spans = 0;
-  bool has_single_tokens_only = true;
   for (int32_t row = 0; row < batch.row_count(); ++row) {
     const int32_t end = batch.row_begin[static_cast<size_t>(row) + 1];
     for (int32_t token = batch.row_begin[static_cast<size_t>(row)]; token < end; token += kQueryTokens) {
@@ -20,12 +19,13 @@ void AttentionPlan::make(const Batch& batch, int32_t threads, int32_t kv_heads, 
       tiles_.push_back({row, token, count, last_position / kKeySpan + 1});
       first_span_.push_back(spans);
       spans += tiles_.back().spans;
-      has_single_tokens_only = has_single_tokens_only && count == 1;
     }
   }
   const auto tile_count = static_cast<int32_t>(tiles_.size());
-  is_split_ = has_single_tokens_only && threads > 1 && tile_count * kv_heads < threads * kItemsPerThread &&
-              spans > tile_count && spans * kv_heads <= partials_max;
+  // Only drawn tokens: prompts have many tiles, and may be computed in another way.
+  is_split_ = batch.decode_rows == batch.row_count() && threads > 1 &&
+              tile_count * kv_heads < threads * kItemsPerThread && spans > tile_count &&
+              spans * kv_heads <= partials_max;
   for (int32_t tile = 0; tile < tile_count; ++tile) {
     const int32_t pieces = is_split_ ? tiles_[static_cast<size_t>(tile)].spans : 1;
     for (int32_t piece = 0; piece < pieces; ++piece) items_.push_back({tile, is_split_ ? piece : AttendItem::kWhole});

@@ -236,6 +236,11 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
     return attend_task(attention_.tiles()[static_cast<size_t>(tile)], head, activation(out), activation(qkv), params,
                        memory(worker).attention.data());
   };
+  const auto attend_whole = [&](int32_t tile, const AttendTask& task) {
+    const bool is_prompt = attention_.tiles()[static_cast<size_t>(tile)].row >= batch_->decode_rows;
+    const bool in_tiles = is_prompt && kernels.attend_prompt != nullptr && layout.head_dim % kPromptHeadStep == 0;
+    in_tiles ? kernels.attend_prompt(task) : kernels.attend(task);
+  };
   const auto partials_of = [&](int32_t tile, int32_t head) {
     return partials_.as<float>() + attention_.partial_index(tile, head) * partial_floats;
   };
@@ -246,7 +251,7 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
     worker.for_each(static_cast<int32_t>(attention_.items().size()) * heads, 1, [&](int32_t i) {
       const AttendItem& item = attention_.items()[static_cast<size_t>(i / heads)];
       const AttendTask task = task_of(worker, item.tile, i % heads);
-      if (item.span == AttendItem::kWhole) return kernels.attend(task);
+      if (item.span == AttendItem::kWhole) return attend_whole(item.tile, task);
       kernels.attend_span(task, item.span, partials_of(item.tile, i % heads) + item.span * partial_floats);
     });
     if (!attention_.is_split()) return;

@@ -17,6 +17,7 @@ inline constexpr int32_t kQuantBlock = 32;   ///< elements that share a scale
 inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is one partial result
 inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
 inline constexpr int32_t kQueryTokens = 16;  ///< tokens of one AttendTask at most
+inline constexpr int32_t kPromptHeadStep = 32;
 inline constexpr int32_t kHeadDimMax = 1024;
 inline constexpr int64_t kPrefetchBytes = 2048;  ///< how far products look ahead in their weights
 
@@ -81,6 +82,8 @@ struct AttentionKernels {
   void (*attend)(const AttendTask& task);
   /// One span of it, to partial [attend_partial_floats].
   void (*attend_span)(const AttendTask& task, int32_t span, float* partial);
+  /// The whole of it for tokens of a prompt, head_dim being a multiple of kPromptHeadStep; null where attend does it.
+  void (*attend_prompt)(const AttendTask& task) = nullptr;
 };
 
 /// Where Columns holds the scale of a column's block; its 32 elements begin at 32 times that.

@@ -1,6 +1,7 @@
 #include "engine/cpu/dot_prompt.h"
 #include "engine/cpu/dot_tiles.h"
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/prompt_attention.h"
 #include "engine/cpu/simd_amx.h"
 #include "engine/cpu/simd_avx512.h"
 
@@ -24,6 +25,9 @@ const Kernels& amx_kernels() {
                       .q8_0_pair = dot_prompt_pair<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
                       .begin = AmxTiles::begin_floats,
                       .end = AmxTiles::end};
+    kernels.f16.attend_prompt = attend_prompt<Avx512, AmxTiles, F16>;
+    kernels.bf16.attend_prompt = attend_prompt<Avx512, AmxTiles, Bf16>;
+    kernels.int8.attend_prompt = attend_prompt<Avx512, AmxTiles, Int8>;
     return kernels;
   }();
   return kKernels;

@@ -6,6 +6,7 @@
 #include "engine/cpu/dot_prompt.h"
 #include "engine/cpu/dot_tiles.h"
 #include "engine/cpu/kernel_table.h"
+#include "engine/cpu/prompt_attention.h"
 #include "engine/cpu/simd_emulated.h"
 
 namespace sluice::engine::cpu {
@@ -32,17 +33,25 @@ constexpr Kernels kAvx512 =
                                   .q4_1 = dot_bytes<Avx512Emulated, Q4_1Bytes<Avx512Emulated>>,
                                   .q8_0 = dot_bytes<Avx512Emulated, Q8_0Bytes<Avx512Emulated>>});
 
-constexpr Kernels kAmx = make_kernels<Avx512Emulated>(
-    {.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-     .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-     .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>},
-    {.take = Activations::kBf16,
-     .q4_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-     .q4_1 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-     .q8_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>,
-     .q4_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-     .q4_1_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-     .q8_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+constexpr Kernels make_amx() {
+  Kernels kernels = make_kernels<Avx512Emulated>(
+      {.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+       .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+       .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>},
+      {.take = Activations::kBf16,
+       .q4_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+       .q4_1 = dot_prompt<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+       .q8_0 = dot_prompt<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>,
+       .q4_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
+       .q4_1_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
+       .q8_0_pair = dot_prompt_pair<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+  kernels.f16.attend_prompt = attend_prompt<Avx512Emulated, EmulatedTiles, F16>;
+  kernels.bf16.attend_prompt = attend_prompt<Avx512Emulated, EmulatedTiles, Bf16>;
+  kernels.int8.attend_prompt = attend_prompt<Avx512Emulated, EmulatedTiles, Int8>;
+  return kernels;
+}
+
+constexpr Kernels kAmx = make_amx();
 
 }  // namespace
 

@@ -193,6 +193,14 @@ class AttentionData {
     return whole;
   }
 
+  std::vector<float> attend_prompt(const Kernels& kernels, const AttentionKernels Kernels::*type,
+                                   int32_t tokens) const {
+    std::vector<float> out(static_cast<size_t>(tokens * kGroup * kHeadDim));
+    std::vector<float> scratch(static_cast<size_t>(attend_scratch_floats(kGroup, kHeadDim)));
+    (kernels.*type).attend_prompt(task_of(tokens, scratch, out));
+    return out;
+  }
+
  private:
   static constexpr int32_t kHeadDim = 64;
   static constexpr int32_t kBlockSize = 16;
@@ -230,6 +238,8 @@ TEST_P(KernelEmulation, AttentionIsBitEqual) {
   for (const auto type : kCacheTypes) {
     for (const int32_t tokens : {1, 2, 16}) {
       ASSERT_EQ(data.attend(native(), type, tokens), data.attend(emulated(), type, tokens)) << tokens;
+      if ((native().*type).attend_prompt == nullptr) continue;
+      ASSERT_EQ(data.attend_prompt(native(), type, tokens), data.attend_prompt(emulated(), type, tokens)) << tokens;
     }
   }
 }
@@ -285,6 +295,9 @@ TEST_P(EmulatedKernels, AttendLikeThePortableKernels) {
       const std::vector<float> got = data.attend(emulated(), type, tokens);
       const std::vector<float> wanted = data.attend(portable_kernels(), type, tokens);
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-3 * (1 + std::abs(wanted[i]))) << i;
+      if ((emulated().*type).attend_prompt == nullptr) continue;
+      const std::vector<float> prompt = data.attend_prompt(emulated(), type, tokens);
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(prompt[i], wanted[i], 0.05 * (1 + std::abs(wanted[i]))) << i;
     }
   }
 }
