@@ -59,34 +59,55 @@ class DefaultModel : public ::testing::TestWithParam<CpuIsa> {
   std::unique_ptr<ModelExecutor> executor_;
 };
 
-TEST_P(DefaultModel, ScoresThePassageLikeTheReference) {
+/// How a passage's scores differ from the reference's.
+struct PassageFit {
+  double mean_logprob_difference = 0;
+  double perplexity_ratio = 0;
+  int clear = 0;   ///< places where the reference's two likeliest tokens lie apart
+  int agreed = 0;  ///< of those, where the likeliest is the same
+};
+
+PassageFit fit_passage(Executor& executor, const ExecutorShape& shape) {
   const json passage = reference().at("passage");
   const std::vector<int32_t> ids = passage.at("ids");
   const std::vector<double> expected = passage.at("logprobs");
   const std::vector<int32_t> top1 = passage.at("top1");
   const std::vector<double> gap = passage.at("gap");
-  SequenceRunner runner(*executor_, shape_);
+  SequenceRunner runner(executor, shape);
   const std::vector<SampledToken> scores = score_text(runner, ids, 200);
-  ASSERT_EQ(scores.size(), expected.size());
-
-  double difference = 0;
+  EXPECT_EQ(scores.size(), expected.size());
+  PassageFit fit;
   double surprise = 0;
-  double expected_surprise = 0;
-  int clear = 0;
-  int agreed = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    difference += std::abs(static_cast<double>(scores[i].logprob) - expected[i]);
-    surprise -= static_cast<double>(scores[i].logprob);
-    expected_surprise -= expected[i];
+  for (size_t i = 0; i < std::min(scores.size(), expected.size()); ++i) {
+    const double difference = static_cast<double>(scores[i].logprob) - expected[i];
+    fit.mean_logprob_difference += std::abs(difference) / static_cast<double>(expected.size());
+    surprise -= difference / static_cast<double>(expected.size());
     if (gap[i] < 0.2) continue;
-    ++clear;
-    agreed += scores[i].top.front().token == top1[i] ? 1 : 0;
+    ++fit.clear;
+    fit.agreed += scores[i].top.front().token == top1[i] ? 1 : 0;
   }
-  const auto count = static_cast<double>(scores.size());
-  EXPECT_LE(difference / count, 0.045);
-  EXPECT_NEAR(std::exp((surprise - expected_surprise) / count), 1.0, 0.015);
-  EXPECT_GE(agreed, 0.98 * clear);
-  RecordProperty("mean_logprob_difference", std::to_string(difference / count));
+  fit.perplexity_ratio = std::exp(surprise);
+  return fit;
+}
+
+TEST_P(DefaultModel, ScoresThePassageLikeTheReference) {
+  const PassageFit fit = fit_passage(*executor_, shape_);
+  EXPECT_LE(fit.mean_logprob_difference, 0.045);
+  EXPECT_NEAR(fit.perplexity_ratio, 1.0, 0.015);
+  EXPECT_GE(fit.agreed, 0.98 * fit.clear);
+  RecordProperty("mean_logprob_difference", std::to_string(fit.mean_logprob_difference));
+  RecordProperty("perplexity_ratio", std::to_string(fit.perplexity_ratio));
+}
+
+TEST(DefaultModelCache, ScoresThePassageWithEightBitKeysAndValues) {
+  const ExecutorShape shape{.kv_type = KvType::kInt8};
+  auto executor = make_executor(model_path(), shape);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  const PassageFit fit = fit_passage(**executor, shape);
+  EXPECT_LE(fit.mean_logprob_difference, 0.06);
+  EXPECT_NEAR(fit.perplexity_ratio, 1.0, 0.015);
+  EXPECT_GE(fit.agreed, 0.97 * fit.clear);
+  RecordProperty("mean_logprob_difference", std::to_string(fit.mean_logprob_difference));
 }
 
 /// |difference| of the ten likeliest first tokens' log-probabilities.
