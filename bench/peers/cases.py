@@ -30,6 +30,10 @@ class Case:
     streams: int
     requests: int
 
+    def warm_up(self):
+        """One request of the same shape, sent before and not measured."""
+        return dataclasses.replace(self, streams=1, requests=1)
+
 
 CASES = (
     Case("prefill-512", "prefill, 512 tokens", Figure.PREFILL_RATE, prompt_tokens=512, output_tokens=1, streams=1, requests=9),

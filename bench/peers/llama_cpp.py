@@ -53,6 +53,7 @@ class LlamaCpp:
             case Figure.DECODE_RATE:
                 return self._batched_bench(case)
             case _:
+                self._load(case.warm_up(), f"{seed}, warm-up")
                 return figure_of(case, self._load(case, seed))
 
     def stop(self):

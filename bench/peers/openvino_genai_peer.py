@@ -30,12 +30,15 @@ class OpenVinoGenAi:
         self._ask(self._settings)
 
     def measure(self, case, seed):
-        answer = self._ask({"case": {**dataclasses.asdict(case), "figure": None}, "seed": seed})
-        return figure_of(case, Timings(**answer))
+        self._run(case.warm_up(), f"{seed}, warm-up")
+        return figure_of(case, self._run(case, seed))
 
     def stop(self):
         if self._worker:
             self._worker.stop()
+
+    def _run(self, case, seed):
+        return Timings(**self._ask({"case": {**dataclasses.asdict(case), "figure": None}, "seed": seed}))
 
     def _ask(self, question):
         self._worker.process.stdin.write(json.dumps(question) + "\n")
