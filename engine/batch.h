@@ -32,8 +32,9 @@ struct Batch {
   std::vector<int32_t> block_ids;        // block tables of all rows, one after the other
   std::vector<SampleRow> samples;        // [samples] in any order
 
-  /// The first so many rows continue their sequences by one drawn token each; all other tokens are of prompts. A backend
-  /// may compute the two kinds in different precision, so that what a token gets depends on its kind, never on the batch.
+  /// The first so many rows continue their sequences by one drawn token each; all other tokens are of prompts. A
+  /// backend may compute the two kinds in different precision, so that what a token gets depends on its kind, never on
+  /// the batch.
   int32_t decode_rows = 0;
 
   int32_t token_count() const { return static_cast<int32_t>(token_ids.size()); }

@@ -79,6 +79,10 @@ Result<bool> GgufFile::get_bool_or(std::string_view key, bool fallback) const {
   return get_or(*this, key, "a bool", fallback);
 }
 
+void GgufFile::drop_pages() const {
+  file_->drop_pages();
+}
+
 const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
   const auto entry = tensor_index_.find(name);
   return entry == tensor_index_.end() ? nullptr : &tensors_[entry->second];

@@ -65,6 +65,9 @@ class GgufFile {
   /// nullptr when there is no such tensor.
   const GgufTensor* find_tensor(std::string_view name) const;
 
+  /// Gives back the memory of what was read so far; data that is looked at again is read again.
+  void drop_pages() const;
+
  private:
   GgufFile();
 

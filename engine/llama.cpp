@@ -30,9 +30,11 @@ Result<std::unique_ptr<Model>> Llama::load(WeightPicker& weights, const ModelCon
   model->attention_scale_ = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
   model->rope_ = backend.add_rope({config.rope_dim, config.rope_base, config.rope_is_pairwise});
   SLUICE_RETURN_IF_ERROR(model->load_ends(weights, config, backend));
+  weights.drop_pages();
   for (int32_t index = 0; index < config.layer_count; ++index) {
     SLUICE_ASSIGN_OR_RETURN(const Layer layer, load_layer(weights, config, backend, index));
     model->layers_.push_back(layer);
+    weights.drop_pages();
   }
   SLUICE_RETURN_IF_ERROR(model->make_activations(config, backend, tokens_max));
   return std::unique_ptr<Model>(std::move(model));

@@ -47,6 +47,11 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   return std::unique_ptr<MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
 }
 
+void MappedFile::drop_pages() const {
+  // Only a hint; the file's pages stay in the operating system's cache.
+  static_cast<void>(::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED));
+}
+
 MappedFile::~MappedFile() {
   // The address came from mmap; munmap takes it without const.
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());

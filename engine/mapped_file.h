@@ -25,6 +25,9 @@ class MappedFile {
   /// Never empty; begins at a page boundary.
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  /// Gives back the memory of what was read so far; whoever looks again reads it again.
+  void drop_pages() const;
+
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
 

@@ -34,6 +34,10 @@ bool WeightPicker::has(std::string_view name) const {
   return file_->find_tensor(name) != nullptr;
 }
 
+void WeightPicker::drop_pages() const {
+  file_->drop_pages();
+}
+
 std::vector<std::string> WeightPicker::left_over() const {
   std::vector<std::string> names;
   for (const GgufTensor& tensor : file_->tensors()) {

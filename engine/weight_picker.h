@@ -25,6 +25,9 @@ class WeightPicker {
   Result<const GgufTensor*> take(const std::string& name, std::initializer_list<int64_t> shape);
   bool has(std::string_view name) const;
 
+  /// What was taken so far has been copied: the file need not stay in memory beside it.
+  void drop_pages() const;
+
   /// Names of the tensors never taken, in the file's order.
   std::vector<std::string> left_over() const;
 

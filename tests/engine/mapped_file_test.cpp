@@ -1,6 +1,8 @@
 #include "engine/mapped_file.h"
 
 #include <filesystem>
+#include <span>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +27,15 @@ TEST(MappedFile, DoesNotWaitForTheWriterOfAPipe) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(MappedFile::open(path).status().message(), HasSubstr("not a regular file"));
   std::filesystem::remove(path);
+}
+
+TEST(MappedFile, ReadsAgainWhatItDropped) {
+  const std::string contents = "weights";
+  const TemporaryFile file(std::as_bytes(std::span(contents)));
+  const auto mapped = MappedFile::open(file.path());
+  ASSERT_TRUE(mapped.ok());
+  (*mapped)->drop_pages();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>((*mapped)->bytes().data()), contents.size()), contents);
 }
 
 TEST(MappedFile, OutlivesTheDeletionOfTheFile) {
