@@ -98,7 +98,7 @@ App::~App() {
 Status App::start() {
   const TimePoint began = environment_.clock.now();
   SLUICE_RETURN_IF_ERROR(listen());
-  SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.version));
+  SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.clock, environment_.version));
   core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
                                                                   .executor = *host_.executor,
                                                                   .clock = environment_.clock,

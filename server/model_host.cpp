@@ -39,8 +39,9 @@ Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& la
   return kvcache::block_count_for(layout, wanted);
 }
 
-Result<engine::LoadedModel> load(const Config& config, const engine::GgufFile& file) {
-  SLUICE_ASSIGN_OR_RETURN(auto backend, engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa}));
+Result<engine::LoadedModel> load(const Config& config, const Clock& clock, const engine::GgufFile& file) {
+  SLUICE_ASSIGN_OR_RETURN(auto backend,
+                          engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa, &clock}));
   return engine::load_model(file, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
 }
 
@@ -66,11 +67,11 @@ int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
   return static_cast<int32_t>(longest);
 }
 
-Result<ModelHost> load_model_host(const Config& config, std::string_view version) {
+Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std::string_view version) {
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(config.model.path));
   ModelHost host;
   SLUICE_ASSIGN_OR_RETURN(host.tokenizer, engine::Tokenizer::from_gguf(file));
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, file));
+  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, clock, file));
   host.served = describe(config, model, version);
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "engine/executor.h"
 #include "engine/tokenizer.h"
@@ -22,8 +23,8 @@ struct ModelHost {
 };
 
 /// Loads the configured model and sizes its KV pool from what memory is left then. Errors are one line that names the
-/// file or the key and says what to do.
-Result<ModelHost> load_model_host(const Config& config, std::string_view version);
+/// file or the key and says what to do. `clock` is lent and outlives the host.
+Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std::string_view version);
 
 /// Of all tokens; at least 1.
 int32_t longest_token_bytes(const engine::Tokenizer& tokenizer);

@@ -14,7 +14,8 @@ Result<std::unique_ptr<StepRig>> StepRig::create(const StepRigOptions& options, 
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(options.model_path));
   const auto kv_type = engine::kv_type_from_name(options.kv_type);
   if (!kv_type) return invalid_argument("--kv-dtype: no such type: " + options.kv_type);
-  SLUICE_ASSIGN_OR_RETURN(auto backend, engine::make_cpu_backend({.threads = options.threads, .isa = options.isa}));
+  SLUICE_ASSIGN_OR_RETURN(auto backend,
+                          engine::make_cpu_backend({.threads = options.threads, .isa = options.isa, .clock = &clock}));
   auto traced = std::make_unique<TracedBackend>(std::move(backend), clock);
   std::unique_ptr<StepRig> rig(new StepRig());
   rig->trace_ = traced.get();

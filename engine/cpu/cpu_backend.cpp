@@ -40,10 +40,10 @@ struct alignas(64) WorkerMemory {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(CpuIsa isa, int32_t threads)
+  CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock)
       : isa_(isa),
         kernels_(kernels_for(isa)),
-        pool_(threads),
+        pool_(threads, clock),
         memories_(static_cast<size_t>(threads)),
         columns_(kernels_),
         sample_columns_(kernels_) {}
@@ -340,7 +340,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const CpuIsa isa, choose_cpu_isa(options.isa));
   SLUICE_RETURN_IF_ERROR(cpu::check_kernels(cpu::kernels_for(isa), cpu_isa_name(isa)));
   const int32_t threads = options.threads > 0 ? options.threads : available_threads();
-  return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(isa, threads));
+  return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(isa, threads, options.clock));
 }
 
 }  // namespace sluice::engine

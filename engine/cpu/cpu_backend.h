@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "engine/backend.h"
 
@@ -12,6 +13,8 @@ namespace sluice::engine {
 struct CpuOptions {
   int32_t threads = 0;       ///< compute threads, the caller's included; 0: the cores this process may use
   std::string isa = "auto";  ///< auto, portable, avx2, avx512 or amx
+  /// Lent, outlives the backend. With it, threads stand back while other processes have their cores.
+  const Clock* clock = nullptr;
 };
 
 /// A backend on this machine's processors. FAILED_PRECONDITION when the named instruction set can't be had here,

@@ -1,8 +1,18 @@
 #include "engine/cpu/thread_pool.h"
 
+#include <utility>
+
 namespace sluice::engine {
 
-ThreadPool::ThreadPool(int32_t threads) : thread_count_(threads) {
+ThreadPool::ThreadPool(int32_t threads, const Clock* clock, std::function<CoreTime()> core_time)
+    : thread_count_(threads),
+      clock_(threads > 1 ? clock : nullptr),
+      own_core_time_(std::move(core_time)),
+      crowding_(threads),
+      active_(threads),
+      begun_(static_cast<size_t>(threads)),
+      core_times_(static_cast<size_t>(threads)),
+      core_times_before_(static_cast<size_t>(threads)) {
   SLUICE_CHECK(threads >= 1);
   for (int32_t index = 1; index < threads; ++index) {
     threads_.emplace_back([this, index] { serve(index); });
@@ -11,56 +21,68 @@ ThreadPool::ThreadPool(int32_t threads) : thread_count_(threads) {
 
 ThreadPool::~ThreadPool() {
   stopping_ = true;
-  regions_begun_.fetch_add(1);
-  regions_begun_.notify_all();
+  for (Gate& gate : begun_) gate.open();
   for (std::thread& thread : threads_) thread.join();
 }
 
+ThreadPool::Counters ThreadPool::counters() const {
+  return {.regions = regions_,
+          .barriers = all_came_.count(),
+          .sleeps = sleeps_.load(std::memory_order_relaxed),
+          .active = crowding_.active()};
+}
+
 void ThreadPool::run_region() {
+  ++regions_;
+  const TimePoint now = clock_ == nullptr ? TimePoint() : clock_->now();
+  ends_window_ = now - window_began_ >= Crowding::kWindow;
   for (Claims& claims : claims_) claims.next.store(0, std::memory_order_relaxed);
-  if (thread_count_ > 1) {
-    // Sequentially consistent, as notify_all must not look for sleepers before the new value is out.
-    regions_begun_.fetch_add(1);
-    regions_begun_.notify_all();
+  for (int32_t index = 1; index < active_; ++index) begun_[static_cast<size_t>(index)].open();
+  work(0);
+  if (!ends_window_) return;
+  window_began_ = now;
+  note_window();
+}
+
+void ThreadPool::note_window() {
+  double missing = 0;
+  for (size_t index = 0; index < static_cast<size_t>(active_); ++index) {
+    missing += (core_times_[index] - core_times_before_[index]).lacked_share();
   }
-  Worker worker(this, 0);
-  region_(context_, worker);
-  wait_for_all();
+  // Another caller than before has another account, which may be behind.
+  const Duration time = std::max((core_times_[0] - core_times_before_[0]).total(), Duration::zero());
+  core_times_before_ = core_times_;
+  crowding_.note(time, missing);
+  active_ = crowding_.active();
 }
 
 void ThreadPool::serve(int32_t index) {
-  uint32_t seen = 0;
-  while (true) {
-    wait_while(regions_begun_, seen);
-    ++seen;
+  Gate& begun = begun_[static_cast<size_t>(index)];
+  for (uint32_t seen = 0;; ++seen) {
+    if (!begun.opens_soon(seen)) begun.sleep(seen);
     if (stopping_) return;
-    Worker worker(this, index);
-    region_(context_, worker);
-    wait_for_all();
+    work(index);
   }
+}
+
+void ThreadPool::work(int32_t index) {
+  Worker worker(this, index);
+  region_(context_, worker);
+  if (ends_window_) core_times_[static_cast<size_t>(index)] = own_core_time_();
+  wait_for_all();
 }
 
 void ThreadPool::wait_for_all() {
-  if (thread_count_ == 1) return;
-  const uint32_t passed = barriers_passed_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == thread_count_) {
+  const int32_t active = active_;  // read before the caller may begin another region
+  if (active == 1) return;
+  const uint32_t seen = all_came_.count();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == active) {
     arrived_.store(0, std::memory_order_relaxed);
-    barriers_passed_.fetch_add(1);
-    barriers_passed_.notify_all();
-  } else {
-    wait_while(barriers_passed_, passed);
+    all_came_.open();
+  } else if (!all_came_.opens_soon(seen)) {
+    ++sleeps_;
+    all_came_.sleep(seen);
   }
-}
-
-// Hand-overs inside a step take well under a microsecond; a wait that outlasts some microseconds means that another
-// process has our core or that there is nothing to do, and spinning on would take the core from whoever we wait for.
-void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) {
-  constexpr int kSpins = 400;
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    __builtin_ia32_pause();
-  }
-  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
 }  // namespace sluice::engine

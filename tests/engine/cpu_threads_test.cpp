@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,14 +14,17 @@
 #include <gtest/gtest.h>
 
 #include "engine/cpu/available_threads.h"
+#include "engine/cpu/core_time.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/crowding.h"
 #include "engine/cpu/thread_pool.h"
 
 namespace sluice::engine {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(CpuIsa, RefusesANameItDoesNotKnowAndListsTheOthers) {
@@ -94,6 +99,170 @@ TEST(ThreadPool, TakesALoopWithoutItems) {
     ++workers;
   });
   EXPECT_EQ(workers, 3);
+}
+
+/// Time, and how much of it threads are without a core. Moves when told to.
+class Machine final : public Clock {
+ public:
+  TimePoint now() const override { return TimePoint() + core_time_.total(); }
+  CoreTime core_time() const { return core_time_; }
+  void pass(Duration time) { core_time_.had += time; }
+  void pass_crowded(Duration time) {
+    core_time_.had += time / 2;
+    core_time_.lacked += time / 2;
+  }
+
+ private:
+  CoreTime core_time_;
+};
+
+TEST(ThreadPool, LeavesThreadsOutWhileTheyLackACore) {
+  Machine machine;
+  ThreadPool pool(2, &machine, [&] { return machine.core_time(); });
+  const auto count_workers = [&pool] {
+    std::atomic<int> workers = 0;
+    pool.run([&](ThreadPool::Worker& worker) {
+      worker.barrier();
+      ++workers;
+      EXPECT_LT(worker.index(), worker.thread_count());
+    });
+    return workers.load();
+  };
+  EXPECT_EQ(count_workers(), 2);
+  machine.pass_crowded(Crowding::kWindow);
+  EXPECT_EQ(count_workers(), 2) << "in which they look";
+  EXPECT_EQ(count_workers(), 1);
+  machine.pass(Crowding::kPatienceMin);
+  EXPECT_EQ(count_workers(), 1);
+  EXPECT_EQ(count_workers(), 2) << "tries the second again";
+}
+
+TEST(ThreadPool, KeepsAllThreadsWithoutAClock) {
+  Machine machine;
+  ThreadPool pool(2, nullptr, [&] { return machine.core_time(); });
+  for (int region = 0; region < 20; ++region) {
+    machine.pass_crowded(Crowding::kWindow);
+    pool.run([&](ThreadPool::Worker& worker) { EXPECT_EQ(worker.thread_count(), 2); });
+  }
+}
+
+TEST(ThreadPool, ComputesTheSameWhileThreadsComeAndGo) {
+  Machine machine;
+  ThreadPool pool(4, &machine, [&] { return machine.core_time(); });
+  std::vector<int> first(64);
+  std::vector<int> second(64);
+  std::set<int32_t> seen_active;
+  for (int region = 1; region <= 3000; ++region) {
+    const bool is_crowded = region % 200 < 10;
+    is_crowded ? machine.pass_crowded(Crowding::kWindow / 2) : machine.pass(Crowding::kWindow / 2);
+    pool.run([&](ThreadPool::Worker& worker) {
+      worker.for_each(64, 1, [&](int32_t i) { first[static_cast<size_t>(i)] = region; });
+      worker.barrier();
+      worker.for_each(64, 1, [&](int32_t i) { second[static_cast<size_t>(i)] = first[static_cast<size_t>(63 - i)]; });
+    });
+    ASSERT_THAT(second, Each(region));
+    seen_active.insert(pool.counters().active);
+  }
+  EXPECT_THAT(seen_active, ElementsAre(1, 2, 3, 4));
+}
+
+TEST(ThreadPool, CountsRegionsAndBarriers) {
+  ThreadPool pool(3);
+  for (int region = 0; region < 5; ++region) pool.run([](ThreadPool::Worker& worker) { worker.barrier(); });
+  EXPECT_EQ(pool.counters().regions, 5);
+  EXPECT_EQ(pool.counters().barriers, 10);
+}
+
+TEST(CoreTime, ReadsTheSchedulersAccount) {
+  const CoreTime time = parse_core_time("3000 1000 25\n");
+  EXPECT_EQ(time.had, Duration(3000));
+  EXPECT_EQ(time.lacked, Duration(1000));
+  EXPECT_EQ(time.lacked_share(), 0.25);
+  EXPECT_EQ((CoreTime{Duration(-5), Duration(6)}).lacked_share(), 1.0) << "of two threads";
+  for (const char* text : {"", "\n", "3000", "3000 ", "a b c", "3000 b"}) {
+    EXPECT_EQ(parse_core_time(text).total(), Duration()) << text;
+    EXPECT_EQ(parse_core_time(text).lacked_share(), 0.0) << text;
+  }
+}
+
+TEST(CoreTime, NeverGoesBack) {
+  const CoreTime before = own_core_time();
+  const CoreTime after = own_core_time();
+  EXPECT_GE(after.had, before.had);
+  EXPECT_GE(after.lacked, before.lacked);
+}
+
+constexpr double kSharedCore = 0.5;  // missing while one thread shares its core with another process
+
+/// Notes windows until `time` has passed, in which cores are missing to all threads beyond `cores`.
+void pass(Crowding& crowding, Duration time, int32_t cores) {
+  for (Duration passed{}; passed < time; passed += Crowding::kWindow) {
+    crowding.note(Crowding::kWindow, kSharedCore * std::max(crowding.active() - cores, 0));
+  }
+}
+
+constexpr Duration kLong = 10 * Crowding::kPatienceMax;
+
+TEST(Crowding, SendsAwayAThreadThatLacksACore) {
+  Crowding crowding(2);
+  crowding.note(Crowding::kWindow, kSharedCore);
+  EXPECT_EQ(crowding.active(), 1);
+}
+
+TEST(Crowding, BearsNeighboursThatTakeLittle) {
+  Crowding crowding(16);
+  for (int window = 0; window < 1000; ++window) crowding.note(Crowding::kWindow, 0.2);
+  EXPECT_EQ(crowding.active(), 16);
+}
+
+TEST(Crowding, SendsAwayAsManyAsCoresAreMissing) {
+  Crowding crowding(16);
+  crowding.note(Crowding::kWindow, 5.7);
+  EXPECT_EQ(crowding.active(), 11);
+  int windows_right = 0;
+  constexpr int kWindows = 500;
+  for (int window = 0; window < kWindows; ++window) {
+    pass(crowding, Crowding::kWindow, 9);
+    windows_right += crowding.active() == 9 ? 1 : 0;
+  }
+  EXPECT_GT(windows_right, kWindows * 8 / 10);
+}
+
+TEST(Crowding, LeavesTheLastThreadAloneAndTriesNoOtherWhileThatLacksACore) {
+  Crowding crowding(2);
+  for (int window = 0; window < 1000; ++window) {
+    crowding.note(Crowding::kWindow, kSharedCore * crowding.active());
+    EXPECT_EQ(crowding.active(), 1);
+  }
+}
+
+TEST(Crowding, BringsAllThreadsBackWhenTheyHaveTheirCoresAgain) {
+  Crowding crowding(4);
+  pass(crowding, kLong, 1);
+  pass(crowding, Crowding::kPatienceMax + 3 * Crowding::kProof, 4);
+  EXPECT_EQ(crowding.active(), 4);
+}
+
+TEST(Crowding, TriesLessAndLessOften) {
+  Crowding crowding(2);
+  int windows_with_two = 0;
+  for (Duration passed{}; passed < kLong; passed += Crowding::kWindow) {
+    windows_with_two += crowding.active() == 2 ? 1 : 0;
+    crowding.note(Crowding::kWindow, crowding.active() == 2 ? kSharedCore : 0.0);
+  }
+  EXPECT_GE(windows_with_two, 10);
+  EXPECT_LE(windows_with_two, 16);
+}
+
+TEST(Crowding, TriesSoonAgainAfterATryThatProvedRight) {
+  Crowding crowding(2);
+  pass(crowding, kLong, 1);
+  pass(crowding, Crowding::kPatienceMax + 2 * Crowding::kProof, 2);
+  ASSERT_EQ(crowding.active(), 2);
+  crowding.note(Crowding::kWindow, kSharedCore);
+  ASSERT_EQ(crowding.active(), 1);
+  pass(crowding, Crowding::kPatienceMin, 2);
+  EXPECT_EQ(crowding.active(), 2);
 }
 
 bool is_asleep(const std::filesystem::path& task) {

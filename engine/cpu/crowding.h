@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace sluice::engine {
+
+/// How many of a pool's threads should take part: as many as the machine has cores for. A thread that shares its core
+/// with another process is away half of the time, and at the next barrier all others wait for it; so threads leave
+/// while cores are missing, as many as cores. From time to time twice as many are tried.
+class Crowding {
+ public:
+  /// Of the scheduler's time slices, which are about 3 ms, a judgement needs some.
+  static constexpr Duration kWindow = std::chrono::milliseconds(20);
+  /// More cores missing than this is a crowd. Measured on two cores with two threads: 0.5 to 1.0 with another busy
+  /// process, 0.00 without.
+  static constexpr double kMissingMax = 0.3;
+  /// From a change to the next try, at first. A try costs a part of a window; the time doubles with each that fails.
+  static constexpr Duration kPatienceMin = kWindow;
+  static constexpr Duration kPatienceMax = std::chrono::seconds(1);
+  /// Threads that have stayed so long have proved that there are cores for them.
+  static constexpr Duration kProof = std::chrono::milliseconds(200);
+
+  explicit Crowding(int32_t threads) : threads_(threads), active_(threads) {}
+
+  /// In [1, threads].
+  int32_t active() const { return active_; }
+
+  /// During `time`, a window, each of the active() threads lacked a core for some share of the time that it was ready
+  /// to run; `missing` is the sum of the shares.
+  void note(Duration time, double missing);
+
+ private:
+  void leave(int32_t count);
+  void try_more();
+
+  const int32_t threads_;
+  int32_t active_;
+  bool is_trying_ = false;  // the last change was upwards, and has not proved right yet
+  Duration patience_ = kPatienceMin;
+  Duration unchanged_{};
+};
+
+}  // namespace sluice::engine
