@@ -6,24 +6,30 @@ namespace sluice::engine {
 
 void Crowding::note(Duration time, double missing) {
   unchanged_ += time;
-  if (missing > kMissingMax) return leave(std::max(static_cast<int32_t>(missing), 1));
+  missing_ += (missing - missing_) * kWindowWeight;
+  if (missing_ > kMissingMax && active_ > 1) return leave(std::max(static_cast<int32_t>(missing), 1));
   if (is_trying_ && unchanged_ >= kProof) {
     is_trying_ = false;
     patience_ = kPatienceMin;
   }
-  if (!is_trying_ && active_ < threads_ && unchanged_ >= patience_) try_more();
+  const bool is_quiet = std::max(missing, missing_) <= kMissingMax;
+  if (is_quiet && !is_trying_ && active_ < threads_ && unchanged_ >= patience_) try_more();
 }
 
 void Crowding::leave(int32_t count) {
   if (is_trying_) patience_ = std::min(patience_ * 2, kPatienceMax);
   is_trying_ = false;
-  active_ = std::max(active_ - count, 1);
-  unchanged_ = Duration::zero();
+  change(std::max(active_ - count, 1));
 }
 
 void Crowding::try_more() {
   is_trying_ = true;
-  active_ = std::min(active_ * 2, threads_);
+  change(std::min(active_ * 2, threads_));
+}
+
+void Crowding::change(int32_t active) {
+  active_ = active;
+  missing_ = 0;
   unchanged_ = Duration::zero();
 }
 
