@@ -63,7 +63,7 @@ void KvStore::write_int8(const Kernels& kernels, std::byte* head, int32_t offset
       kernels.store_int8(value, layout_.head_dim, keys + elements + int64_t{offset} * layout_.head_dim);
   std::byte* scales = head + 2 * elements + int64_t{offset} * static_cast<int64_t>(sizeof(float));
   std::memcpy(scales, &key_scale, sizeof(float));
-  std::memcpy(scales + layout_.block_size * sizeof(float), &value_scale, sizeof(float));
+  std::memcpy(scales + int64_t{layout_.block_size} * static_cast<int64_t>(sizeof(float)), &value_scale, sizeof(float));
 }
 
 const AttentionKernels& KvStore::attention(const Kernels& kernels) const {
