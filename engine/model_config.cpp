@@ -17,7 +17,6 @@ constexpr int64_t kVocabMax = int64_t{1} << 22;
 constexpr int64_t kLayersMax = 1024;
 constexpr int64_t kWidthMax = int64_t{1} << 18;
 constexpr int64_t kHeadsMax = 4096;
-constexpr int64_t kHeadDimMax = 1024;
 constexpr int64_t kContextMax = int64_t{1} << 26;
 
 /// Reads the metadata of one architecture: "llama.block_count" is int_in("block_count", …).

@@ -7,6 +7,8 @@
 
 namespace sluice::engine {
 
+inline constexpr int32_t kHeadDimMax = 1024;  ///< elements of a head
+
 class GgufFile;
 
 /// The shape of a llama-family decoder, named as in the paper rather than as in any file format.

@@ -110,7 +110,7 @@ class Attention {
     constexpr int kParts = PartTile::kSize;
     const float* queries[kQueries];
 #pragma GCC unroll 8
-    for (int q = 0; q < kQueries; ++q) queries[q] = query_at(query + q);
+    for (int q = 0; q < kQueries; ++q) queries[q] = state_.query_at(query + q);
     const typename Span::Stored* keys[kParts];
 #pragma GCC unroll 8
     for (int part = 0; part < kParts; ++part) keys[part] = span.keys((first_part + part) * V::kLanes);
@@ -133,10 +133,6 @@ class Attention {
         V::store(scores_of(query + q) + key, score);
       }
     }
-  }
-
-  const float* query_at(int32_t query) const {
-    return task_.queries + query / task_.group * task_.query_stride + int64_t{query % task_.group} * task_.head_dim;
   }
 
   // Scores become weights relative to the span's highest.

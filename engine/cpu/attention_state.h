@@ -38,6 +38,10 @@ class AttentionState {
     return top_of(partial, query) + query_count_;
   }
 
+  const float* query_at(int32_t query) const {
+    return task_.queries + query / task_.group * task_.query_stride + int64_t{query % task_.group} * task_.head_dim;
+  }
+
   /// How many of the span's keys a query sees; none or less for a query before the span.
   int32_t seen(int32_t query, int32_t span) const {
     return task_.first_position + query / task_.group + 1 - span * kKeySpan;

@@ -69,6 +69,7 @@ class CpuBackend final : public Backend {
   Activation& activation(ActivationId id) { return activations_.at(static_cast<size_t>(id.index)); }
   WorkerMemory& memory(const ThreadPool::Worker& worker) { return memories_[static_cast<size_t>(worker.index())]; }
   void norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm);
+  void plan_attention(int32_t group);
   void turn_and_store(int32_t token, float* qkv, const AttentionParams& params);
   AttendTask attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
                          const AttentionParams& params, float* scratch);
@@ -222,25 +223,16 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
   SLUICE_CHECK(group * layout.kv_head_count == params.head_count);
   SLUICE_CHECK(activation(out).width == params.head_count * layout.head_dim);
   SLUICE_CHECK(activation(qkv).width == (params.head_count + 2 * layout.kv_head_count) * layout.head_dim);
-  const auto scratch_floats = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim));
-  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_floats));
+  if (!std::exchange(is_attention_planned_, true)) plan_attention(group);
   // Cut along the context, tiles have one token.
   const int64_t partial_floats = attend_partial_floats(group, layout.head_dim);
-  if (!std::exchange(is_attention_planned_, true)) {
-    attention_.make(*batch_, pool_.thread_count(), layout.kv_head_count,
-                    static_cast<int64_t>(kPartialBytes / sizeof(float)) / partial_floats);
-  }
   const AttentionKernels& kernels = cache_.attention(kernels_);
   const int32_t heads = layout.kv_head_count;
   const auto task_of = [&](ThreadPool::Worker& worker, int32_t tile, int32_t head) {
     return attend_task(attention_.tiles()[static_cast<size_t>(tile)], head, activation(out), activation(qkv), params,
                        memory(worker).attention.data());
   };
-  const auto attend_whole = [&](int32_t tile, const AttendTask& task) {
-    const bool is_prompt = attention_.tiles()[static_cast<size_t>(tile)].row >= batch_->decode_rows;
-    const bool in_tiles = is_prompt && kernels.attend_prompt != nullptr && layout.head_dim % kPromptHeadStep == 0;
-    in_tiles ? kernels.attend_prompt(task) : kernels.attend(task);
-  };
+  const auto attend_prompt = layout.head_dim % kPromptHeadStep == 0 ? kernels.attend_prompt : kernels.attend;
   const auto partials_of = [&](int32_t tile, int32_t head) {
     return partials_.as<float>() + attention_.partial_index(tile, head) * partial_floats;
   };
@@ -251,7 +243,8 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
     worker.for_each(static_cast<int32_t>(attention_.items().size()) * heads, 1, [&](int32_t i) {
       const AttendItem& item = attention_.items()[static_cast<size_t>(i / heads)];
       const AttendTask task = task_of(worker, item.tile, i % heads);
-      if (item.span == AttendItem::kWhole) return attend_whole(item.tile, task);
+      if (item.tile >= batch_->decode_rows) return attend_prompt(task);
+      if (item.span == AttendItem::kWhole) return kernels.attend(task);
       kernels.attend_span(task, item.span, partials_of(item.tile, i % heads) + item.span * partial_floats);
     });
     if (!attention_.is_split()) return;
@@ -260,6 +253,15 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
       kernels_.merge_spans(task_of(worker, i / heads, i % heads), partials_of(i / heads, i % heads));
     });
   });
+}
+
+void CpuBackend::plan_attention(int32_t group) {
+  const KvLayout& layout = cache_.layout();
+  const auto scratch_floats = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim));
+  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_floats));
+  const auto floats = static_cast<int64_t>(partials_.size() / sizeof(float));
+  attention_.make(*batch_, pool_.thread_count(), layout.kv_head_count,
+                  floats / attend_partial_floats(group, layout.head_dim));
 }
 
 void CpuBackend::turn_and_store(int32_t token, float* qkv, const AttentionParams& params) {

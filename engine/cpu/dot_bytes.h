@@ -3,17 +3,13 @@
 #include <cstdint>
 
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/quant_block.h"
 #include "engine/cpu/tile.h"
 
 // Products of quantised weights with 8-bit activations, for vectors V with dot_4 (vpdpbusd): 16 lanes, one weight row
 // each.
 
 namespace sluice::engine::cpu {
-
-template <typename V>
-typename V::Float load_scales(const std::byte* from) {
-  return V::load_f16(reinterpret_cast<const uint16_t*>(from));
-}
 
 /// A packed block's weights as unsigned bytes: register i holds elements 4i to 4i + 3 of each row.
 template <typename V>
@@ -65,16 +61,6 @@ struct Q8_0Bytes {
   }
 };
 
-/// total + scale * x_scale * dot (+ minimum * x_sum): how every block's products enter a sum, whatever computed them.
-template <typename V, typename Format>
-typename V::Float add_block(typename V::Float total, typename V::Int dot, typename V::Float scale,
-                            typename V::Float minimum, const Columns& columns, int64_t place) {
-  const auto both_scales = V::mul(scale, V::set(columns.scales[place]));
-  total = V::fma(V::to_float(dot), both_scales, total);
-  if constexpr (Format::kHasMinimum) total = V::fma(minimum, V::set(columns.sums[place]), total);
-  return total;
-}
-
 /// Two chains, as each product takes the previous sum; integers, so their order doesn't matter.
 template <typename V>
 typename V::Int dot_block(const BlockBytes<V>& weights, const int8_t* x, int32_t offset) {
@@ -96,8 +82,7 @@ void dot_bytes_tile(const std::byte* panel, const Columns& columns, int32_t begi
   for (int c = 0; c < kTile; ++c) totals[c] = V::set(0);
   for (int32_t b = 0; b < blocks; ++b) {
     const std::byte* block = panel + b * Format::kBytes;
-    // Some blocks ahead, into the next panel at the end: the hardware's prefetcher stops at every page.
-    for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kPrefetchBytes + line);
+    prefetch_block<Format>(block + kPrefetchBytes);
     BlockBytes<V> weights;
     Format::load_weights(block, weights);
     const auto scale = Format::scale(block);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/quant_block.h"
 #include "engine/cpu/tile.h"
 
 // Products of quantised weights with 8-bit activations, for vectors V of 8 lanes with dot_2 (vpmaddubsw): a panel's 16
@@ -32,7 +33,7 @@ struct Q4_0Pairs {
     return V::sum_pairs(pairs);
   }
   static typename V::Float scale(const std::byte* block, int half) {
-    return V::load_f16(reinterpret_cast<const uint16_t*>(block + 256 + 16 * half));
+    return load_scales<V>(block + 256 + 16 * half);
   }
   static typename V::Float minimum(const std::byte* block, int half) {
     return V::mul(scale(block, half), V::set(-8.0F));
@@ -42,9 +43,7 @@ struct Q4_0Pairs {
 template <typename V>
 struct Q4_1Pairs : Q4_0Pairs<V> {
   static constexpr int64_t kBytes = kQ4_1BlockBytes;
-  static typename V::Float minimum(const std::byte* block, int half) {
-    return V::load_f16(reinterpret_cast<const uint16_t*>(block + 288 + 16 * half));
-  }
+  static typename V::Float minimum(const std::byte* block, int half) { return load_scales<V>(block + 288 + 16 * half); }
 };
 
 template <typename V>
@@ -69,7 +68,7 @@ struct Q8_0Pairs {
     return sum;
   }
   static typename V::Float scale(const std::byte* block, int half) {
-    return V::load_f16(reinterpret_cast<const uint16_t*>(block + 512 + 16 * half));
+    return load_scales<V>(block + 512 + 16 * half);
   }
   static typename V::Float minimum(const std::byte* /*block*/, int /*half*/) {
     return V::set(0);
@@ -84,9 +83,7 @@ void dot_pairs_half(const std::byte* panel, const Columns& columns, int32_t begi
   for (int c = 0; c < kTile; ++c) totals[c] = V::set(0);
   for (int32_t b = 0; b < blocks; ++b) {
     const std::byte* block = panel + b * Format::kBytes;
-    if (half == 0) {
-      for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kPrefetchBytes + line);
-    }
+    if (half == 0) prefetch_block<Format>(block + kPrefetchBytes);
     typename Format::Weights weights;
     Format::load_weights(block, half, weights);
     const auto scale = Format::scale(block, half);
@@ -97,9 +94,7 @@ void dot_pairs_half(const std::byte* panel, const Columns& columns, int32_t begi
     for (int c = 0; c < kTile; ++c) {
       const int64_t place = first + c;
       const auto dot = Format::dot(weights, columns.values + place * kQuantBlock);
-      const auto both_scales = V::mul(scale, V::set(columns.scales[place]));
-      totals[c] = V::fma(V::to_float(dot), both_scales, totals[c]);
-      if constexpr (Format::kHasMinimum) totals[c] = V::fma(minimum, V::set(columns.sums[place]), totals[c]);
+      totals[c] = add_block<V, Format>(totals[c], dot, scale, minimum, columns, place);
     }
   }
 #pragma GCC unroll 8

@@ -56,7 +56,7 @@ class PromptProduct {
 
   // To [16 pairs of k][16 rows][2].
   static void unpack(const std::byte* block, uint16_t* to) {
-    for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kPrefetchBytes + line);
+    prefetch_block<Format>(block + kPrefetchBytes);
     BlockBytes<V> weights;
     Format::load_weights(block, weights);
     const auto scale = Format::scale(block);

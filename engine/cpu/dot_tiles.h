@@ -85,9 +85,7 @@ class TileProduct {
   // Columns past the last are computed from whatever lies there, and dropped.
   [[gnu::always_inline]] void add_tile(const int32_t* sums, int32_t begin, int32_t b, int32_t column,
                                        typename V::Float* totals) {
-    if (later_ != nullptr) {
-      for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(later_ + b * Format::kBytes + line);
-    }
+    if (later_ != nullptr) prefetch_block<Format>(later_ + b * Format::kBytes);
     const auto scale = V::load(scales_[b]);
     const auto minimum = Format::kHasMinimum ? V::load(minima_[b]) : V::set(0);
     const int64_t first = column_place(column, begin + b, block_count_);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/counter_random.h"
+#include "engine/cpu/column_buffer.h"
+#include "engine/cpu/matrix_product.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cpu {
@@ -16,7 +19,6 @@ constexpr uint64_t kSeed = 20;
 constexpr int32_t kBlocks = 3;
 constexpr int32_t kLength = kBlocks * kQuantBlock;
 constexpr int32_t kColumns = 17;  // more than a tile
-constexpr size_t kColumnsPadded = 2 * kColumnLanes;
 
 /// Numbers from a fixed sequence.
 class Numbers {
@@ -29,11 +31,11 @@ class Numbers {
     for (float& value : values) value = between(low, high);
     return values;
   }
-  /// Blocks of any quants that end with `half_count` half floats of ordinary size.
-  std::vector<std::byte> panel(int64_t block_bytes, int32_t half_count) {
-    std::vector<std::byte> bytes(static_cast<size_t>(block_bytes * kBlocks));
+  /// Two panels' blocks of any quants that end with `half_count` half floats of ordinary size.
+  std::vector<std::byte> panels(int64_t block_bytes, int32_t half_count) {
+    std::vector<std::byte> bytes(static_cast<size_t>(2 * block_bytes * kBlocks));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(static_cast<int32_t>(between(0, 255)));
-    for (int32_t block = 1; block <= kBlocks; ++block) {
+    for (int32_t block = 1; block <= 2 * kBlocks; ++block) {
       std::byte* halves = bytes.data() + block * block_bytes - 2 * half_count;
       for (int32_t i = 0; i < half_count; ++i) {
         const uint16_t half = float_to_half(between(-0.2F, 0.2F));
@@ -47,47 +49,34 @@ class Numbers {
   uint64_t position_ = 0;
 };
 
-/// The right-hand side of a product in all its forms.
-struct CheckColumns {
-  CheckColumns(const Kernels& kernels, std::vector<float> from)
-      : floats(std::move(from)),
-        halves(floats.size()),
-        values(floats.size()),
-        scales(floats.size() / kQuantBlock),
-        sums(scales.size()),
-        offsets(scales.size()) {
-    for (int32_t c = 0; c < kColumns; ++c) {
-      const auto place = static_cast<size_t>(column_place(c, 0, kBlocks));
-      const float* column = floats.data() + c * kLength;
-      kernels.quantize(column, kLength, &values[place * kQuantBlock], &scales[place], &sums[place], &offsets[place]);
-      kernels.to_halves(column, kLength, &halves[place * kQuantBlock]);
-    }
-  }
+enum class TokenKind { kDrawn, kPrompt };
 
-  Columns view() const {
-    return {kLength, floats.data(), halves.data(), values.data(), scales.data(), sums.data(), offsets.data()};
-  }
-
-  std::vector<float> floats;
-  std::vector<uint16_t> halves;
-  std::vector<int8_t> values;
-  std::vector<float> scales;
-  std::vector<float> sums;
-  std::vector<int32_t> offsets;
+/// Of two panels at once, and of the first alone.
+struct CheckedProducts {
+  ProductMemory both;
+  PanelProducts alone;
 };
 
-std::vector<float> multiply(const QuantizedProducts& products, Dot dot, const std::vector<std::byte>& panel,
-                            const Columns& columns) {
-  std::vector<float> out(kColumnsPadded * kPanelRows);
+/// Products of two panels, as the backend computes them, with the columns x [kColumns][kLength].
+Result<CheckedProducts> multiply(const Kernels& kernels, TokenKind kind, const PackedPart& part, const float* x) {
+  PackedMatrix matrix;
+  matrix.length = kLength;
+  matrix.has_quantized = true;
+  ColumnBuffer columns(kernels);
+  SLUICE_RETURN_IF_ERROR(columns.reserve(kColumns, kLength));
+  columns.begin(matrix, kind == TokenKind::kDrawn ? kColumns : 0, kColumns);
+  for (int32_t c = 0; c < kColumns; ++c) columns.set(c, x + c * kLength);
+  const QuantizedProducts& products = kind == TokenKind::kDrawn ? kernels.decode : kernels.prompt;
+  CheckedProducts checked;
   products.begin();
-  dot(panel.data(), columns, kColumns, out.data());
+  multiply_panels(kernels, columns, {&part, 0}, {&part, 1}, {0, kColumns}, checked.both);
+  multiply_panel(kernels, columns, {&part, 0}, {0, kColumns}, checked.alone);
   products.end();
-  out.resize(size_t{kColumns} * kPanelRows);
-  return out;
+  return checked;
 }
 
 /// Equal but for rounding: 8-bit and bfloat16 activations are off by up to 1/254 of a block's largest.
-bool is_close(const std::vector<float>& got, const std::vector<float>& wanted) {
+bool is_close(std::span<const float> got, std::span<const float> wanted) {
   float largest = 0;
   for (const float value : wanted) largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -96,16 +85,25 @@ bool is_close(const std::vector<float>& got, const std::vector<float>& wanted) {
   return true;
 }
 
+bool is_close(const PanelProducts& got, const PanelProducts& wanted) {
+  constexpr size_t kProductCount = size_t{kColumns} * kPanelRows;
+  return is_close(std::span(got).first(kProductCount), std::span(wanted).first(kProductCount));
+}
+
+bool is_close(const CheckedProducts& got, const CheckedProducts& wanted) {
+  return is_close(got.both.first, wanted.both.first) && is_close(got.both.second, wanted.both.second) &&
+         is_close(got.alone, wanted.alone);
+}
+
 struct ProductCheck {
-  const char* name;
-  Dot QuantizedProducts::*dot;
+  TensorType type;
   int64_t block_bytes;
-  int32_t half_count;
+  int32_t half_count;  ///< at a block's end
 };
 
-constexpr ProductCheck kProducts[] = {{"Q4_0", &QuantizedProducts::q4_0, kQ4_0BlockBytes, 16},
-                                      {"Q4_1", &QuantizedProducts::q4_1, kQ4_1BlockBytes, 32},
-                                      {"Q8_0", &QuantizedProducts::q8_0, kQ8_0BlockBytes, 16}};
+constexpr ProductCheck kProducts[] = {{TensorType::kQ4_0, kQ4_0BlockBytes, 16},
+                                      {TensorType::kQ4_1, kQ4_1BlockBytes, 32},
+                                      {TensorType::kQ8_0, kQ8_0BlockBytes, 16}};
 
 std::vector<float> attend(void (*kernel)(const AttendTask&), const std::vector<std::byte>& cache,
                           const std::vector<float>& queries) {
@@ -132,26 +130,27 @@ std::vector<float> attend(void (*kernel)(const AttendTask&), const std::vector<s
   return out;
 }
 
-Status wrong(std::string_view name, const char* what) {
-  return internal_error("the " + std::string(name) + " kernels compute " + what +
+Status wrong(std::string_view name, std::string_view what) {
+  return internal_error("the " + std::string(name) + " kernels compute " + std::string(what) +
                         " wrongly on this machine; choose another instruction set with --cpu-isa (engine.cpu_isa)");
 }
 
-}  // namespace
-
-Status check_kernels(const Kernels& kernels, std::string_view name) {
-  const Kernels& portable = portable_kernels();
-  Numbers numbers;
-  const CheckColumns columns(kernels, numbers.floats(kColumnsPadded * kLength, -2, 2));
+Status check_products(const Kernels& kernels, std::string_view name, Numbers& numbers) {
+  const std::vector<float> x = numbers.floats(size_t{kColumns} * kLength, -2, 2);
   for (const ProductCheck& check : kProducts) {
-    const std::vector<std::byte> panel = numbers.panel(check.block_bytes, check.half_count);
-    const auto wanted = multiply(portable.decode, portable.decode.*check.dot, panel, columns.view());
-    for (const QuantizedProducts* products : {&kernels.decode, &kernels.prompt}) {
-      if (!is_close(multiply(*products, products->*check.dot, panel, columns.view()), wanted)) {
-        return wrong(name, check.name);
-      }
+    const std::vector<std::byte> panels = numbers.panels(check.block_bytes, check.half_count);
+    const PackedPart part{.type = check.type, .row_count = 2 * kPanelRows, .length = kLength, .panels = panels.data()};
+    SLUICE_ASSIGN_OR_RETURN(const CheckedProducts wanted,
+                            multiply(portable_kernels(), TokenKind::kDrawn, part, x.data()));
+    for (const TokenKind kind : {TokenKind::kDrawn, TokenKind::kPrompt}) {
+      SLUICE_ASSIGN_OR_RETURN(const CheckedProducts got, multiply(kernels, kind, part, x.data()));
+      if (!is_close(got, wanted)) return wrong(name, tensor_type_name(check.type));
     }
   }
+  return Status();
+}
+
+Status check_attention(const Kernels& kernels, std::string_view name, Numbers& numbers) {
   // Bytes that are halves of ordinary size.
   std::vector<std::byte> cache(size_t{16} * 64 * 4);
   for (size_t i = 0; i < cache.size(); ++i) {
@@ -160,13 +159,20 @@ Status check_kernels(const Kernels& kernels, std::string_view name) {
   }
   for (const size_t tokens : {size_t{1}, size_t{kQueryTokens}}) {
     const std::vector<float> queries = numbers.floats(tokens * 64, -1, 1);
-    const std::vector<float> wanted = attend(portable.f16.attend, cache, queries);
-    const auto attends_well = [&](void (*kernel)(const AttendTask&)) {
-      return kernel == nullptr || is_close(attend(kernel, cache, queries), wanted);
-    };
-    if (!attends_well(kernels.f16.attend) || !attends_well(kernels.f16.attend_prompt)) return wrong(name, "attention");
+    const std::vector<float> wanted = attend(portable_kernels().f16.attend, cache, queries);
+    for (const auto kernel : {kernels.f16.attend, kernels.f16.attend_prompt}) {
+      if (!is_close(attend(kernel, cache, queries), wanted)) return wrong(name, "attention");
+    }
   }
   return Status();
+}
+
+}  // namespace
+
+Status check_kernels(const Kernels& kernels, std::string_view name) {
+  Numbers numbers;
+  SLUICE_RETURN_IF_ERROR(check_products(kernels, name, numbers));
+  return check_attention(kernels, name, numbers);
 }
 
 }  // namespace sluice::engine::cpu

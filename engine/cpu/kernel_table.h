@@ -14,9 +14,9 @@ template <typename V>
 constexpr Kernels make_kernels(const QuantizedProducts& decode, const QuantizedProducts& prompt) {
   return {.decode = decode,
           .prompt = prompt,
-          .dot_f32 = dot_float<V, F32<V>>,
-          .dot_f16 = dot_float<V, F16<V>>,
-          .dot_bf16 = dot_float<V, Bf16<V>>,
+          .dot_f32 = {dot_float<V, F32<V>>},
+          .dot_f16 = {dot_float<V, F16<V>>},
+          .dot_bf16 = {dot_float<V, Bf16<V>>},
           .quantize = quantize<V>,
           .to_halves = to_halves<V>,
           .put_panel = put_panel<V>,
@@ -30,9 +30,9 @@ constexpr Kernels make_kernels(const QuantizedProducts& decode, const QuantizedP
           .store_f16 = store_f16<V>,
           .store_bf16 = store_bf16<V>,
           .store_int8 = store_int8<V>,
-          .f16 = {attend<V, F16>, attend_span<V, F16>},
-          .bf16 = {attend<V, Bf16>, attend_span<V, Bf16>},
-          .int8 = {attend<V, Int8>, attend_span<V, Int8>},
+          .f16 = {attend<V, F16>, attend_span<V, F16>, attend<V, F16>},
+          .bf16 = {attend<V, Bf16>, attend_span<V, Bf16>, attend<V, Bf16>},
+          .int8 = {attend<V, Int8>, attend_span<V, Int8>, attend<V, Int8>},
           .merge_spans = merge_spans<V>};
 }
 

@@ -18,8 +18,6 @@ inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is o
 inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
 inline constexpr int32_t kQueryTokens = 16;  ///< tokens of one AttendTask at most
 inline constexpr int32_t kPromptHeadStep = 32;
-inline constexpr int32_t kHeadDimMax = 1024;
-inline constexpr int64_t kPrefetchBytes = 2048;  ///< how far products look ahead in their weights
 
 // Bytes of one block of a packed panel (packed_matrix.h says what they hold).
 inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
@@ -82,8 +80,8 @@ struct AttentionKernels {
   void (*attend)(const AttendTask& task);
   /// One span of it, to partial [attend_partial_floats].
   void (*attend_span)(const AttendTask& task, int32_t span, float* partial);
-  /// The whole of it for tokens of a prompt, head_dim being a multiple of kPromptHeadStep; null where attend does it.
-  void (*attend_prompt)(const AttendTask& task) = nullptr;
+  /// The whole of it for tokens of a prompt, head_dim being a multiple of kPromptHeadStep; may be attend itself.
+  void (*attend_prompt)(const AttendTask& task);
 };
 
 /// Where Columns holds the scale of a column's block; its 32 elements begin at 32 times that.
@@ -99,19 +97,21 @@ using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t cou
 using PairDot = void (*)(const std::byte* first, const std::byte* second, const Columns& columns, int32_t count,
                          float* first_out, float* second_out);
 
+/// Products of one weight type.
+struct BlockProduct {
+  Dot panel = nullptr;
+  PairDot pair = nullptr;  ///< null where two panels at once gain nothing
+};
+
 /// For an instruction set that needs no preparation.
 void need_nothing();
 
 /// An instruction set's products with quantised weights, and the activations they take.
 struct QuantizedProducts {
   Activations take = Activations::kInt8;
-  Dot q4_0 = nullptr;
-  Dot q4_1 = nullptr;
-  Dot q8_0 = nullptr;
-  /// Null where two panels at once gain nothing.
-  PairDot q4_0_pair = nullptr;
-  PairDot q4_1_pair = nullptr;
-  PairDot q8_0_pair = nullptr;
+  BlockProduct q4_0;
+  BlockProduct q4_1;
+  BlockProduct q8_0;
   /// A thread calls begin before its first product and end after its last; what lies between is kept short.
   void (*begin)() = need_nothing;
   void (*end)() = need_nothing;
@@ -121,11 +121,12 @@ struct QuantizedProducts {
 struct Kernels {
   /// For drawn tokens, few columns at a time. Products with float weights always take floats.
   QuantizedProducts decode;
-  /// For the tokens of prompts, many columns at a time; `out` of its products has room for whole tiles of 16 columns.
+  /// For the tokens of prompts, many columns at a time; used where it takes other activations than decode. `out` of its
+  /// products has room for whole tiles of 16 columns.
   QuantizedProducts prompt;
-  Dot dot_f32;
-  Dot dot_f16;
-  Dot dot_bf16;
+  BlockProduct dot_f32;
+  BlockProduct dot_f16;
+  BlockProduct dot_bf16;
   /// One token of blocks from `length` floats, a multiple of 32. Its blocks are kColumnLanes blocks apart, as in
   /// Columns.
   void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);

@@ -4,7 +4,7 @@ namespace sluice::engine::cpu {
 
 namespace {
 
-Dot dot_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorType type) {
+const BlockProduct& product_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorType type) {
   switch (type) {
     case TensorType::kF32:
       return kernels.dot_f32;
@@ -22,21 +22,10 @@ Dot dot_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorTy
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
 
-PairDot pair_dot_for(const QuantizedProducts& quantized, TensorType type) {
-  switch (type) {
-    case TensorType::kQ4_0:
-      return quantized.q4_0_pair;
-    case TensorType::kQ4_1:
-      return quantized.q4_1_pair;
-    case TensorType::kQ8_0:
-      return quantized.q8_0_pair;
-    default:
-      return nullptr;
-  }
-}
-
-const QuantizedProducts& products_for(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& tile) {
-  return tile.token < columns.decode_count() ? kernels.decode : kernels.prompt;
+/// The products of a panel of this type with a tile's kind of columns.
+const BlockProduct& product_for(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& tile,
+                                TensorType type) {
+  return product_for(kernels, tile.token < columns.decode_count() ? kernels.decode : kernels.prompt, type);
 }
 
 /// Calls body(to's element, product, row) for a panel whose rows are not all there.
@@ -76,16 +65,16 @@ PanelRef find_panel(const PackedMatrix& matrix, int32_t panel) {
 
 void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& panel, const ColumnTile& tile,
                     PanelProducts& products) {
-  const Dot dot = dot_for(kernels, products_for(kernels, columns, tile), panel.part->type);
-  dot(panel.data(), columns.from(tile.token), tile.count, products.data());
+  const BlockProduct& product = product_for(kernels, columns, tile, panel.part->type);
+  product.panel(panel.data(), columns.from(tile.token), tile.count, products.data());
 }
 
 void multiply_panels(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& first, const PanelRef& second,
                      const ColumnTile& tile, ProductMemory& memory) {
-  const PairDot dot = pair_dot_for(products_for(kernels, columns, tile), first.part->type);
-  if (dot != nullptr && first.part->type == second.part->type) {
-    return dot(first.data(), second.data(), columns.from(tile.token), tile.count, memory.first.data(),
-               memory.second.data());
+  const BlockProduct& product = product_for(kernels, columns, tile, first.part->type);
+  if (product.pair != nullptr && first.part->type == second.part->type) {
+    return product.pair(first.data(), second.data(), columns.from(tile.token), tile.count, memory.first.data(),
+                        memory.second.data());
   }
   multiply_panel(kernels, columns, first, tile, memory.first);
   multiply_panel(kernels, columns, second, tile, memory.second);

@@ -54,8 +54,7 @@ class PromptAttention {
   void take_queries() {
     uint16_t* to = halves(layout_.queries_begin);
     for (int32_t query = 0; query < query_count_; ++query) {
-      const float* from =
-          task_.queries + query / task_.group * task_.query_stride + int64_t{query % task_.group} * task_.head_dim;
+      const float* from = state_.query_at(query);
       for (int64_t block = 0; block < layout_.head_blocks; ++block, from += kQuantBlock) {
         uint16_t* row = to + (query / kTile * layout_.head_blocks + block) * kBlockHalves + query % kTile * kQuantBlock;
         V::store_bf16(row, V::load(from));

@@ -29,7 +29,7 @@ struct AmxTiles {
   static constexpr int kColumns = 16;
 
   /// For multiply().
-  static void begin() { _tile_loadconfig(&kByteShapes); }
+  static void begin_bytes() { _tile_loadconfig(&kByteShapes); }
   /// For add_products().
   static void begin_floats() { _tile_loadconfig(&kFloatShapes); }
   static void end() { _tile_release(); }

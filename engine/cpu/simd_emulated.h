@@ -210,7 +210,6 @@ struct Emulated {
 struct EmulatedTiles {
   static constexpr int kColumns = 16;
 
-  static void begin() {}
   static void end() {}
 
   /// sums[c][r] = sum over k < 32 of x[c][k] * weights[k / 4][r][k % 4], with signed x and unsigned

@@ -44,21 +44,21 @@ std::vector<float> product(Dot dot, const std::vector<std::byte>& panel, const T
   return out;
 }
 
-std::vector<float> product(const QuantizedProducts& products, Dot QuantizedProducts::*dot,
+std::vector<float> product(const QuantizedProducts& products, BlockProduct QuantizedProducts::*type,
                            const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
   products.begin();
-  std::vector<float> out = product(products.*dot, panel, columns, count);
+  std::vector<float> out = product((products.*type).panel, panel, columns, count);
   products.end();
   return out;
 }
 
 /// Of the panel and of the same once more; both halves are the same.
-std::vector<float> pair_product(const QuantizedProducts& products, PairDot QuantizedProducts::*dot,
+std::vector<float> pair_product(const QuantizedProducts& products, BlockProduct QuantizedProducts::*type,
                                 const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
   std::vector<float> out(static_cast<size_t>((count + 15) / 16 * 16 * kPanelRows));
   std::vector<float> again(out.size());
   products.begin();
-  (products.*dot)(panel.data(), panel.data(), columns.view(), count, out.data(), again.data());
+  (products.*type).pair(panel.data(), panel.data(), columns.view(), count, out.data(), again.data());
   products.end();
   EXPECT_EQ(out, again);
   out.resize(static_cast<size_t>(count * kPanelRows));
@@ -67,15 +67,13 @@ std::vector<float> pair_product(const QuantizedProducts& products, PairDot Quant
 
 struct QuantizedCase {
   const char* name;
-  Dot QuantizedProducts::*dot;
-  PairDot QuantizedProducts::*pair_dot;
+  BlockProduct QuantizedProducts::*type;
   int64_t block_bytes;
   int32_t half_count;
 };
-constexpr QuantizedCase kQuantized[] = {
-    {"q4_0", &QuantizedProducts::q4_0, &QuantizedProducts::q4_0_pair, kQ4_0BlockBytes, 16},
-    {"q4_1", &QuantizedProducts::q4_1, &QuantizedProducts::q4_1_pair, kQ4_1BlockBytes, 32},
-    {"q8_0", &QuantizedProducts::q8_0, &QuantizedProducts::q8_0_pair, kQ8_0BlockBytes, 16}};
+constexpr QuantizedCase kQuantized[] = {{"q4_0", &QuantizedProducts::q4_0, kQ4_0BlockBytes, 16},
+                                        {"q4_1", &QuantizedProducts::q4_1, kQ4_1BlockBytes, 32},
+                                        {"q8_0", &QuantizedProducts::q8_0, kQ8_0BlockBytes, 16}};
 
 TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
   for (const QuantizedCase& test : kQuantized) {
@@ -85,20 +83,20 @@ TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
         SCOPED_TRACE(std::string(test.name) + " blocks " + std::to_string(blocks) + " columns " +
                      std::to_string(count));
         const TestColumns columns(native(), count, blocks * kQuantBlock, random_);
-        ASSERT_EQ(product(native().decode, test.dot, panel, columns, count),
-                  product(emulated().decode, test.dot, panel, columns, count));
-        const std::vector<float> prompt = product(native().prompt, test.dot, panel, columns, count);
-        ASSERT_EQ(prompt, product(emulated().prompt, test.dot, panel, columns, count));
-        if (native().prompt.*test.pair_dot == nullptr) continue;
-        ASSERT_EQ(prompt, pair_product(native().prompt, test.pair_dot, panel, columns, count));
-        ASSERT_EQ(prompt, pair_product(emulated().prompt, test.pair_dot, panel, columns, count));
+        ASSERT_EQ(product(native().decode, test.type, panel, columns, count),
+                  product(emulated().decode, test.type, panel, columns, count));
+        const std::vector<float> prompt = product(native().prompt, test.type, panel, columns, count);
+        ASSERT_EQ(prompt, product(emulated().prompt, test.type, panel, columns, count));
+        if ((native().prompt.*test.type).pair == nullptr) continue;
+        ASSERT_EQ(prompt, pair_product(native().prompt, test.type, panel, columns, count));
+        ASSERT_EQ(prompt, pair_product(emulated().prompt, test.type, panel, columns, count));
       }
     }
   }
 }
 
 TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
-  for (const Dot Kernels::*dot : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
+  for (const BlockProduct Kernels::*type : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
     std::vector<std::byte> panel(100 * kPanelRows * sizeof(float));
     // Halves of both signs below 2, which are as good as floats.
     for (size_t i = 0; i < panel.size(); ++i) {
@@ -106,7 +104,8 @@ TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
     }
     for (const int32_t count : {1, 5, 8, 13}) {
       const TestColumns columns(native(), count, 96, random_);
-      ASSERT_EQ(product(native().*dot, panel, columns, count), product(emulated().*dot, panel, columns, count));
+      ASSERT_EQ(product((native().*type).panel, panel, columns, count),
+                product((emulated().*type).panel, panel, columns, count));
     }
   }
 }
@@ -238,7 +237,6 @@ TEST_P(KernelEmulation, AttentionIsBitEqual) {
   for (const auto type : kCacheTypes) {
     for (const int32_t tokens : {1, 2, 16}) {
       ASSERT_EQ(data.attend(native(), type, tokens), data.attend(emulated(), type, tokens)) << tokens;
-      if ((native().*type).attend_prompt == nullptr) continue;
       ASSERT_EQ(data.attend_prompt(native(), type, tokens), data.attend_prompt(emulated(), type, tokens)) << tokens;
     }
   }
@@ -267,9 +265,9 @@ TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
     for (const int32_t count : {1, 7, 19}) {
       TestColumns columns(emulated(), count, 6 * kQuantBlock, random_);
       columns.restore_floats(count);
-      const std::vector<float> wanted = product(portable_kernels().decode, test.dot, panel, columns, count);
-      const std::vector<float> decoded = product(emulated().decode, test.dot, panel, columns, count);
-      const std::vector<float> prompt = product(emulated().prompt, test.dot, panel, columns, count);
+      const std::vector<float> wanted = product(portable_kernels().decode, test.type, panel, columns, count);
+      const std::vector<float> decoded = product(emulated().decode, test.type, panel, columns, count);
+      const std::vector<float> prompt = product(emulated().prompt, test.type, panel, columns, count);
       float largest = 0;
       for (const float value : wanted) largest = std::max(largest, std::abs(value));
       const float allowed = emulated().prompt.take == Activations::kBf16 ? 0.02F * largest : 0.02F;
@@ -295,7 +293,6 @@ TEST_P(EmulatedKernels, AttendLikeThePortableKernels) {
       const std::vector<float> got = data.attend(emulated(), type, tokens);
       const std::vector<float> wanted = data.attend(portable_kernels(), type, tokens);
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-3 * (1 + std::abs(wanted[i]))) << i;
-      if ((emulated().*type).attend_prompt == nullptr) continue;
       const std::vector<float> prompt = data.attend_prompt(emulated(), type, tokens);
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(prompt[i], wanted[i], 0.05 * (1 + std::abs(wanted[i]))) << i;
     }
@@ -314,15 +311,17 @@ TEST_P(EmulatedKernels, PassTheCheckAtStart) {
 TEST_P(EmulatedKernels, FailTheCheckAtStartWhenOneOfThemIsWrong) {
   const auto message_of = [](const Kernels& kernels) { return check_kernels(kernels, "emulated").message(); };
   Kernels broken = emulated();
-  broken.decode.q4_1 = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
-    emulated_kernels(CpuIsa::kAvx512).decode.q4_1(panel, columns, count, out);
+  broken.decode.q4_1.panel = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
+    emulated_kernels(CpuIsa::kAvx512).decode.q4_1.panel(panel, columns, count, out);
     out[count * kPanelRows - 1] += 10;
   };
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q4_1"));
   broken = emulated();
-  broken.prompt.q8_0 = [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
-    std::fill_n(out, count * kPanelRows, std::nanf(""));
-  };
+  // Where both kinds of tokens are computed alike, the drawn ones' products serve prompts too.
+  (broken.prompt.take == broken.decode.take ? broken.decode : broken.prompt).q8_0 = {
+      [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
+        std::fill_n(out, count * kPanelRows, std::nanf(""));
+      }};
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q8_0"));
   broken = emulated();
   broken.f16.attend = [](const AttendTask& task) { std::fill_n(task.out, task.head_dim, 0.0F); };
@@ -357,8 +356,8 @@ TEST(TileProducts, AreBitEqualToProductsWithoutTiles) {
     for (const int32_t count : {1, 3, 4, 16, 21, 33}) {
       SCOPED_TRACE(std::string(test.name) + " columns " + std::to_string(count));
       const TestColumns columns(bytes, count, 37 * kQuantBlock, random);
-      ASSERT_EQ(product(tiles.decode, test.dot, panel, columns, count),
-                product(bytes.decode, test.dot, panel, columns, count));
+      ASSERT_EQ(product(tiles.decode, test.type, panel, columns, count),
+                product(bytes.decode, test.type, panel, columns, count));
     }
   }
 }
