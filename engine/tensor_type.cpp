@@ -60,6 +60,27 @@ void decode_q4_1(const std::byte* block, float* out) {
   }
 }
 
+/// out = scale * (q - zero) + minimum
+void decode_five_bits(const std::byte* fifths, float scale, float zero, float minimum, float* out) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, fifths, sizeof bits);
+  const std::byte* nibbles = fifths + sizeof bits;
+  for (int i = 0; i < 16; ++i) {
+    const float low = low_nibble(nibbles[i]) + ((bits >> i & 1U) != 0 ? 16.0F : 0.0F);
+    const float high = high_nibble(nibbles[i]) + ((bits >> (i + 16) & 1U) != 0 ? 16.0F : 0.0F);
+    out[i] = scale * (low - zero) + minimum;
+    out[i + 16] = scale * (high - zero) + minimum;
+  }
+}
+
+void decode_q5_0(const std::byte* block, float* out) {
+  decode_five_bits(block + 2, half_to_float(load_u16(block)), 16.0F, 0.0F, out);
+}
+
+void decode_q5_1(const std::byte* block, float* out) {
+  decode_five_bits(block + 4, half_to_float(load_u16(block)), 0.0F, half_to_float(load_u16(block + 2)), out);
+}
+
 void decode_q8_0(const std::byte* block, float* out) {
   const float scale = half_to_float(load_u16(block));
   for (int i = 0; i < 32; ++i) {
@@ -79,6 +100,10 @@ BlockDecoder decoder_of(TensorType type) {
       return decode_q4_0;
     case TensorType::kQ4_1:
       return decode_q4_1;
+    case TensorType::kQ5_0:
+      return decode_q5_0;
+    case TensorType::kQ5_1:
+      return decode_q5_1;
     case TensorType::kQ8_0:
       return decode_q8_0;
     case TensorType::kBf16:
@@ -96,6 +121,8 @@ std::optional<TensorType> tensor_type_from_gguf(uint32_t number) {
     case TensorType::kF16:
     case TensorType::kQ4_0:
     case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ5_1:
     case TensorType::kQ8_0:
     case TensorType::kBf16:
       return type;
@@ -122,6 +149,10 @@ TensorTypeTraits traits_of(TensorType type) {
       return {32, 18};
     case TensorType::kQ4_1:
       return {32, 20};
+    case TensorType::kQ5_0:
+      return {32, 22};
+    case TensorType::kQ5_1:
+      return {32, 24};
     case TensorType::kQ8_0:
       return {32, 34};
     case TensorType::kBf16:

@@ -20,7 +20,7 @@ struct CpuOptions {
 /// A backend on this machine's processors. FAILED_PRECONDITION when the named instruction set can't be had here,
 /// INTERNAL when its kernels compute wrongly.
 ///
-/// Weights are packed into panels of 16 rows (engine/cpu/packed_matrix.h). Products with Q4_0, Q4_1 and Q8_0 weights
+/// Weights are packed into panels of 16 rows (engine/cpu/packed_matrix.h). Products with quantised weights
 /// quantise the activations to 8 bits in blocks of 32, or with amx take those of prompts as bfloat16; products with
 /// float weights are float32. All sums are float32 in one order per output, instruction set and kind of token, whatever
 /// the batch and the number of threads.

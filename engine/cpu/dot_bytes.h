@@ -61,6 +61,14 @@ struct Q8_0Bytes {
   }
 };
 
+template <typename V>
+struct Q5_1Bytes : Q8_0Bytes<V> {
+  static constexpr int64_t kBytes = kQ5_1BlockBytes;
+  static constexpr bool kHasMinimum = true;
+  static constexpr bool kHasOffset = false;
+  static typename V::Float minimum(const std::byte* block) { return load_scales<V>(block + 544); }
+};
+
 /// Two chains, as each product takes the previous sum; integers, so their order doesn't matter.
 template <typename V>
 typename V::Int dot_block(const BlockBytes<V>& weights, const int8_t* x, int32_t offset) {

@@ -75,6 +75,35 @@ struct Q8_0Pairs {
   }
 };
 
+template <typename V>
+struct Q5_1Pairs : Q8_0Pairs<V> {
+  static constexpr int64_t kBytes = kQ5_1BlockBytes;
+  static constexpr bool kHasMinimum = true;
+  using Weights = typename Q8_0Pairs<V>::Weights;
+
+  static void load_weights(const std::byte* block, int half, Weights& weights) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) weights[i] = V::load_bytes(block + 64 * i + 32 * half);
+  }
+  // Four products of pairs fit 16 bits: 4 * 2 * 31 * 127 = 31496.
+  static typename V::Int dot(const Weights& weights, const int8_t* x) {
+    return V::add_int(dot_half(weights, x, 0), dot_half(weights, x, 4));
+  }
+  static typename V::Float minimum(const std::byte* block, int half) {
+    return load_scales<V>(block + 544 + 16 * half);
+  }
+
+ private:
+  static typename V::Int dot_half(const Weights& weights, const int8_t* x, int first) {
+    auto pairs = V::dot_2(weights[first], V::repeat_4(x + 4 * first));
+#pragma GCC unroll 4
+    for (int i = first + 1; i < first + 4; ++i) {
+      pairs = V::add_pairs(pairs, V::dot_2(weights[i], V::repeat_4(x + 4 * i)));
+    }
+    return V::sum_pairs(pairs);
+  }
+};
+
 template <typename V, typename Format, int kTile>
 void dot_pairs_half(const std::byte* panel, const Columns& columns, int32_t begin, int half, float* out) {
   const int32_t blocks = columns.length / kQuantBlock;

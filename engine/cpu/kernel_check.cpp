@@ -31,10 +31,10 @@ class Numbers {
     for (float& value : values) value = between(low, high);
     return values;
   }
-  /// Two panels' blocks of any quants that end with `half_count` half floats of ordinary size.
-  std::vector<std::byte> panels(int64_t block_bytes, int32_t half_count) {
+  /// Two panels' blocks of bytes up to `byte_max` that end with `half_count` half floats of ordinary size.
+  std::vector<std::byte> panels(int64_t block_bytes, float byte_max, int32_t half_count) {
     std::vector<std::byte> bytes(static_cast<size_t>(2 * block_bytes * kBlocks));
-    for (std::byte& byte : bytes) byte = static_cast<std::byte>(static_cast<int32_t>(between(0, 255)));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(static_cast<int32_t>(between(0, byte_max)));
     for (int32_t block = 1; block <= 2 * kBlocks; ++block) {
       std::byte* halves = bytes.data() + block * block_bytes - 2 * half_count;
       for (int32_t i = 0; i < half_count; ++i) {
@@ -98,12 +98,14 @@ bool is_close(const CheckedProducts& got, const CheckedProducts& wanted) {
 struct ProductCheck {
   TensorType type;
   int64_t block_bytes;
+  float byte_max;      ///< of the quants
   int32_t half_count;  ///< at a block's end
 };
 
-constexpr ProductCheck kProducts[] = {{TensorType::kQ4_0, kQ4_0BlockBytes, 16},
-                                      {TensorType::kQ4_1, kQ4_1BlockBytes, 32},
-                                      {TensorType::kQ8_0, kQ8_0BlockBytes, 16}};
+constexpr ProductCheck kProducts[] = {{TensorType::kQ4_0, kQ4_0BlockBytes, 255, 16},
+                                      {TensorType::kQ4_1, kQ4_1BlockBytes, 255, 32},
+                                      {TensorType::kQ5_1, kQ5_1BlockBytes, 31, 32},
+                                      {TensorType::kQ8_0, kQ8_0BlockBytes, 255, 16}};
 
 std::vector<float> attend(void (*kernel)(const AttendTask&), const std::vector<std::byte>& cache,
                           const std::vector<float>& queries) {
@@ -138,7 +140,7 @@ Status wrong(std::string_view name, std::string_view what) {
 Status check_products(const Kernels& kernels, std::string_view name, Numbers& numbers) {
   const std::vector<float> x = numbers.floats(size_t{kColumns} * kLength, -2, 2);
   for (const ProductCheck& check : kProducts) {
-    const std::vector<std::byte> panels = numbers.panels(check.block_bytes, check.half_count);
+    const std::vector<std::byte> panels = numbers.panels(check.block_bytes, check.byte_max, check.half_count);
     const PackedPart part{.type = check.type, .row_count = 2 * kPanelRows, .length = kLength, .panels = panels.data()};
     SLUICE_ASSIGN_OR_RETURN(const CheckedProducts wanted,
                             multiply(portable_kernels(), TokenKind::kDrawn, part, x.data()));

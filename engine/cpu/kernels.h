@@ -22,6 +22,7 @@ inline constexpr int32_t kPromptHeadStep = 32;
 // Bytes of one block of a packed panel (packed_matrix.h says what they hold).
 inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
 inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
+inline constexpr int64_t kQ5_1BlockBytes = 512 + 64;
 inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
 /// Columns whose parts of one block lie side by side.
 inline constexpr int32_t kColumnLanes = 16;
@@ -111,7 +112,8 @@ struct QuantizedProducts {
   Activations take = Activations::kInt8;
   BlockProduct q4_0;
   BlockProduct q4_1;
-  BlockProduct q8_0;
+  BlockProduct q5_1;
+  BlockProduct q8_0;  ///< Q5_0's too, which is packed alike
   /// A thread calls begin before its first product and end after its last; what lies between is kept short.
   void (*begin)() = need_nothing;
   void (*end)() = need_nothing;

@@ -13,6 +13,7 @@ const Kernels& amx_kernels() {
     Kernels kernels = avx512_kernels();
     kernels.decode = {.q4_0 = {dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>},
                       .q4_1 = {dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>},
+                      .q5_1 = {dot_tiles<Avx512, AmxTiles, Q5_1Bytes<Avx512>>},
                       .q8_0 = {dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>},
                       .begin = AmxTiles::begin_bytes,
                       .end = AmxTiles::end};
@@ -20,6 +21,7 @@ const Kernels& amx_kernels() {
         .take = Activations::kBf16,
         .q4_0 = {dot_prompt<Avx512, AmxTiles, Q4_0Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q4_0Bytes<Avx512>>},
         .q4_1 = {dot_prompt<Avx512, AmxTiles, Q4_1Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q4_1Bytes<Avx512>>},
+        .q5_1 = {dot_prompt<Avx512, AmxTiles, Q5_1Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q5_1Bytes<Avx512>>},
         .q8_0 = {dot_prompt<Avx512, AmxTiles, Q8_0Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q8_0Bytes<Avx512>>},
         .begin = AmxTiles::begin_floats,
         .end = AmxTiles::end};

@@ -121,15 +121,27 @@ struct Q4_1 {
   }
 };
 
+void load_bytes(const std::byte* block, int zero, Weights& weights) {
+  for (int eighth = 0; eighth < 8; ++eighth) {
+    for (int row = 0; row < kPanelRows; row += Portable::kLanes) {
+      const Portable::Int group = load_group(block, eighth, row);
+      for (int i = 0; i < 4; ++i) put_bits(group, 8 * i, 0xff, zero, weights[4 * eighth + i] + row);
+    }
+  }
+}
+
+struct Q5_1 {
+  static constexpr int64_t kBytes = kQ5_1BlockBytes;
+  static void load_weights(const std::byte* block, Weights& weights) {
+    load_bytes(block, 0, weights);
+    scale_and_shift(block + 512, block + 544, weights);
+  }
+};
+
 struct Q8_0 {
   static constexpr int64_t kBytes = kQ8_0BlockBytes;
   static void load_weights(const std::byte* block, Weights& weights) {
-    for (int eighth = 0; eighth < 8; ++eighth) {
-      for (int row = 0; row < kPanelRows; row += Portable::kLanes) {
-        const Portable::Int group = load_group(block, eighth, row);
-        for (int i = 0; i < 4; ++i) put_bits(group, 8 * i, 0xff, 128, weights[4 * eighth + i] + row);
-      }
-    }
+    load_bytes(block, 128, weights);
     scale_and_shift(block + 512, nullptr, weights);
   }
 };
@@ -161,8 +173,11 @@ void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, fl
   }
 }
 
-constexpr Kernels kKernels = make_kernels<Portable>(
-    {.take = Activations::kFloat, .q4_0 = {dot_quant<Q4_0>}, .q4_1 = {dot_quant<Q4_1>}, .q8_0 = {dot_quant<Q8_0>}});
+constexpr Kernels kKernels = make_kernels<Portable>({.take = Activations::kFloat,
+                                                     .q4_0 = {dot_quant<Q4_0>},
+                                                     .q4_1 = {dot_quant<Q4_1>},
+                                                     .q5_1 = {dot_quant<Q5_1>},
+                                                     .q8_0 = {dot_quant<Q8_0>}});
 
 }  // namespace
 

@@ -16,6 +16,9 @@ const BlockProduct& product_for(const Kernels& kernels, const QuantizedProducts&
       return quantized.q4_0;
     case TensorType::kQ4_1:
       return quantized.q4_1;
+    case TensorType::kQ5_1:
+      return quantized.q5_1;
+    case TensorType::kQ5_0:
     case TensorType::kQ8_0:
       return quantized.q8_0;
   }

@@ -11,8 +11,9 @@ namespace {
 
 using QuantValues = std::array<uint8_t, kQuantBlock>;  // the stored integers of one block, in order
 
-constexpr int64_t kQ4Bytes = 256;  // quants of a packed block
-constexpr int64_t kQ8Bytes = 512;
+// Quants of a packed block.
+constexpr int64_t kNibblesBytes = 256;
+constexpr int64_t kBytesBytes = 512;
 
 int64_t packed_block_bytes(TensorType type) {
   switch (type) {
@@ -20,9 +21,23 @@ int64_t packed_block_bytes(TensorType type) {
       return kQ4_0BlockBytes;
     case TensorType::kQ4_1:
       return kQ4_1BlockBytes;
+    case TensorType::kQ5_1:
+      return kQ5_1BlockBytes;
     default:
       return kQ8_0BlockBytes;
   }
+}
+
+bool has_nibbles(TensorType type) {
+  return type == TensorType::kQ4_0 || type == TensorType::kQ4_1;
+}
+
+bool has_minimum(TensorType type) {
+  return type == TensorType::kQ4_1 || type == TensorType::kQ5_1;
+}
+
+int64_t quants_bytes(TensorType type) {
+  return has_nibbles(type) ? kNibblesBytes : kBytesBytes;
 }
 
 uint16_t load_u16(const std::byte* from) {
@@ -32,21 +47,37 @@ uint16_t load_u16(const std::byte* from) {
 }
 
 // The order of nibbles and the place of the scales in a stored block: see dequantize() in engine/tensor_type.h.
-QuantValues stored_values(TensorType type, const std::byte* block) {
-  QuantValues values{};
-  if (type == TensorType::kQ8_0) {
-    for (size_t i = 0; i < kQuantBlock; ++i) values.at(i) = std::to_integer<uint8_t>(block[2 + i]) ^ uint8_t { 0x80 };
-    return values;
-  }
-  const std::byte* nibbles = block + (type == TensorType::kQ4_1 ? 4 : 2);
+void add_nibbles(const std::byte* nibbles, QuantValues& values) {
   for (size_t i = 0; i < kQuantBlock / 2; ++i) {
     values.at(i) = std::to_integer<uint8_t>(nibbles[i] & std::byte{0x0f});
     values.at(i + kQuantBlock / 2) = std::to_integer<uint8_t>(nibbles[i] >> 4);
   }
+}
+
+void add_fifth_bits(const std::byte* fifths, QuantValues& values) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, fifths, sizeof(bits));
+  for (size_t i = 0; i < kQuantBlock; ++i) values.at(i) = static_cast<uint8_t>(values.at(i) | (bits >> i & 1U) << 4);
+}
+
+QuantValues stored_values(TensorType type, const std::byte* block) {
+  const std::byte* quants = block + (has_minimum(type) ? 4 : 2);
+  QuantValues values{};
+  if (type == TensorType::kQ8_0) {
+    for (size_t i = 0; i < kQuantBlock; ++i) values.at(i) = std::to_integer<uint8_t>(quants[i]) ^ uint8_t { 0x80 };
+    return values;
+  }
+  const bool has_fifth_bits = !has_nibbles(type);
+  add_nibbles(quants + (has_fifth_bits ? 4 : 0), values);
+  if (has_fifth_bits) add_fifth_bits(quants, values);
+  // From 16 in the middle to 128.
+  if (type == TensorType::kQ5_0) {
+    for (uint8_t& value : values) value = static_cast<uint8_t>(value + 112);
+  }
   return values;
 }
 
-void pack_q4_values(const QuantValues& values, int32_t row, std::byte* target) {
+void pack_nibbles(const QuantValues& values, int32_t row, std::byte* target) {
   for (size_t i = 0; i < kQuantBlock / 2; ++i) {
     const size_t quarter = i / 4;
     const size_t low = 8 * quarter + i % 4;
@@ -55,7 +86,7 @@ void pack_q4_values(const QuantValues& values, int32_t row, std::byte* target) {
   }
 }
 
-void pack_q8_values(const QuantValues& values, int32_t row, std::byte* target) {
+void pack_bytes(const QuantValues& values, int32_t row, std::byte* target) {
   for (size_t i = 0; i < kQuantBlock; ++i) {
     target[(i / 4 * kPanelRows + static_cast<size_t>(row)) * 4 + i % 4] = static_cast<std::byte>(values.at(i));
   }
@@ -63,14 +94,10 @@ void pack_q8_values(const QuantValues& values, int32_t row, std::byte* target) {
 
 void pack_block(TensorType type, const std::byte* stored, int32_t row, std::byte* target) {
   const QuantValues values = stored_values(type, stored);
-  std::byte* scales = target + (type == TensorType::kQ8_0 ? kQ8Bytes : kQ4Bytes);
-  if (type == TensorType::kQ8_0) {
-    pack_q8_values(values, row, target);
-  } else {
-    pack_q4_values(values, row, target);
-  }
+  std::byte* scales = target + quants_bytes(type);
+  has_nibbles(type) ? pack_nibbles(values, row, target) : pack_bytes(values, row, target);
   std::memcpy(scales + 2 * row, stored, 2);
-  if (type == TensorType::kQ4_1) std::memcpy(scales + 2 * (kPanelRows + row), stored + 2, 2);
+  if (has_minimum(type)) std::memcpy(scales + 2 * (kPanelRows + row), stored + 2, 2);
 }
 
 void pack_quantized_row(const PackedPart& part, const std::byte* stored, int32_t row, std::byte* target) {
@@ -88,30 +115,28 @@ void pack_float_row(const PackedPart& part, const std::byte* stored, int32_t row
   }
 }
 
-int32_t packed_q4_value(const std::byte* block, int32_t row, int32_t k) {
+int32_t packed_nibble(const std::byte* block, int32_t row, int32_t k) {
   const auto byte = std::to_integer<int32_t>(block[(k / 8 * kPanelRows + row) * 4 + k % 4]);
   return k % 8 < 4 ? byte & 0x0f : byte >> 4;
 }
 
-int32_t packed_q8_value(const std::byte* block, int32_t row, int32_t k) {
-  return std::to_integer<int32_t>(block[(k / 4 * kPanelRows + row) * 4 + k % 4]) - 128;
+int32_t packed_byte(const std::byte* block, int32_t row, int32_t k) {
+  return std::to_integer<int32_t>(block[(k / 4 * kPanelRows + row) * 4 + k % 4]);
+}
+
+/// The packed integer that stands for 0.
+int32_t zero_of(TensorType type) {
+  if (has_minimum(type)) return 0;
+  return has_nibbles(type) ? 8 : 128;
 }
 
 void unpack_block(TensorType type, const std::byte* block, int32_t row, float* out) {
-  const std::byte* scales = block + (type == TensorType::kQ8_0 ? kQ8Bytes : kQ4Bytes);
+  const std::byte* scales = block + quants_bytes(type);
   const float d = half_to_float(load_u16(scales + 2 * row));
-  const float m = type == TensorType::kQ4_1 ? half_to_float(load_u16(scales + 2 * (kPanelRows + row))) : 0.0F;
+  const float m = has_minimum(type) ? half_to_float(load_u16(scales + 2 * (kPanelRows + row))) : 0.0F;
   for (int32_t k = 0; k < kQuantBlock; ++k) {
-    switch (type) {
-      case TensorType::kQ4_0:
-        out[k] = d * static_cast<float>(packed_q4_value(block, row, k) - 8);
-        break;
-      case TensorType::kQ4_1:
-        out[k] = d * static_cast<float>(packed_q4_value(block, row, k)) + m;
-        break;
-      default:
-        out[k] = d * static_cast<float>(packed_q8_value(block, row, k));
-    }
+    const int32_t value = has_nibbles(type) ? packed_nibble(block, row, k) : packed_byte(block, row, k);
+    out[k] = d * static_cast<float>(value - zero_of(type)) + m;
   }
 }
 
@@ -126,7 +151,7 @@ float unpack_float(TensorType type, const std::byte* element) {
 }  // namespace
 
 bool PackedPart::is_quantized() const {
-  return type == TensorType::kQ4_0 || type == TensorType::kQ4_1 || type == TensorType::kQ8_0;
+  return traits_of(type).block_elements == kQuantBlock;
 }
 
 int64_t PackedPart::panel_bytes() const {

@@ -15,9 +15,10 @@ namespace sluice::engine::cpu {
 /// Float types: [panel][length][16 rows] elements as stored.
 /// Quantised types: [panel][block of 32], a block being
 ///   Q4_0, Q4_1: 4 x [16 rows][4 bytes]: byte i of quarter j holds element 8j + i in its low nibble and 8j + 4 + i in
-///   its high one; Q8_0:       8 x [16 rows][4 bytes]: byte i of eighth j is element 4j + i, plus 128;
-/// then 16 half scales d and, for Q4_1, 16 half minima m: x = d * q + m. Q4_0 is x = d * (q - 8), Q8_0 x = d * (q -
-/// 128).
+///   its high one; all others: 8 x [16 rows][4 bytes]: byte i of eighth j is element 4j + i, of Q8_0 plus 128, of Q5_0
+///   plus 112;
+/// then 16 half scales d and, for Q4_1 and Q5_1, 16 half minima m: x = d * q + m. Q4_0 is x = d * (q - 8), Q8_0 and
+/// Q5_0, which look alike, x = d * (q - 128).
 struct PackedPart {
   TensorType type = TensorType::kF32;
   int32_t row_begin = 0;  ///< of its first row in the whole matrix

@@ -20,8 +20,8 @@
 namespace sluice::engine {
 namespace {
 
-constexpr TensorType kAllTypes[] = {TensorType::kF32,  TensorType::kF16,  TensorType::kBf16,
-                                    TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ8_0};
+constexpr TensorType kAllTypes[] = {TensorType::kF32,  TensorType::kF16,  TensorType::kBf16, TensorType::kQ4_0,
+                                    TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ8_0};
 
 /// Of what kind all tokens of a batch are: backends may compute the two in different precision.
 enum class TokenKind { kDrawn, kPrompt };
@@ -59,7 +59,8 @@ void fill_blocks(TensorType type, Random& random, std::vector<std::byte>& bytes)
     if (random.integer(0, 3) == 0)
       std::fill_n(bytes.begin() + static_cast<int64_t>(block), block_bytes, std::byte{0xff});
     put_u16(&bytes[block], float_to_half(random.uniform(-0.1F, 0.1F)));
-    if (type == TensorType::kQ4_1) put_u16(&bytes[block + 2], float_to_half(random.uniform(-0.5F, 0.5F)));
+    if (type == TensorType::kQ4_1 || type == TensorType::kQ5_1)
+      put_u16(&bytes[block + 2], float_to_half(random.uniform(-0.5F, 0.5F)));
   }
 }
 
@@ -220,7 +221,8 @@ TEST_P(BackendOps, MultipliesAndAddsForEveryWeightType) {
 TEST_P(BackendOps, QuantizesActivationsToWithinHalfAStep) {
   constexpr int32_t kLength = 128;
   constexpr int32_t kRows = 16;
-  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ8_0}) {
+  for (const TensorType type : kAllTypes) {
+    if (!is_quantized(type)) continue;
     const auto backend = make_backend();
     const auto weights = make_tensor(type, {kLength, kRows}, random_);
     const MatrixId id = backend->add_matrix({{&weights->tensor}}).value();

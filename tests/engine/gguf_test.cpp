@@ -112,12 +112,19 @@ TEST(GgufParser, RefusesShapesThatCannotBe) {
                  "more bytes than the file has");
   expect_refused(GgufBuilder().tensor_header("t", {48, 2}, kQ4_0, 0).data(64).build(),
                  "rows of 48 elements do not divide into Q4_0 blocks of 32");
+  expect_refused(GgufBuilder().tensor_header("t", {31, 2}, 6, 0).data(64).build(),
+                 "rows of 31 elements do not divide into Q5_0 blocks of 32");
+  expect_refused(GgufBuilder().tensor_header("t", {33, 2}, 7, 0).data(64).build(),
+                 "rows of 33 elements do not divide into Q5_1 blocks of 32");
 }
 
 TEST(GgufParser, AcceptsATensorUpToTheLastByteAndNotBeyond) {
   EXPECT_TRUE(parse_gguf(GgufBuilder().tensor_header("t", {16}, kF32, 0).data(64).build()).ok());
   expect_refused(GgufBuilder().tensor_header("t", {16}, kF32, 0).data(63).build(),
                  "tensor t: its 64 bytes at offset 0 lie beyond");
+  EXPECT_TRUE(parse_gguf(GgufBuilder().tensor_header("t", {64}, 6, 0).data(44).build()).ok());
+  expect_refused(GgufBuilder().tensor_header("t", {64}, 6, 0).data(43).build(),
+                 "tensor t: its 44 bytes at offset 0 lie beyond");
   expect_refused(GgufBuilder().tensor_header("t", {16}, kF32, uint64_t{0} - 32).data(64).build(), "lie beyond");
 }
 

@@ -63,14 +63,21 @@ struct TestColumns {
   std::vector<int32_t> offsets;
 };
 
-/// A panel of `blocks` packed blocks with any quants and scales of both signs; `half_count` half floats end each block.
-inline std::vector<std::byte> random_panel(int64_t block_bytes, int32_t half_count, int32_t blocks, Random& random) {
+/// What packed blocks of a type look like.
+struct BlockShape {
+  int64_t bytes;
+  int32_t byte_max;    ///< of the quants' bytes
+  int32_t half_count;  ///< half floats at the end
+};
+
+/// A panel of `blocks` packed blocks with any quants and scales of both signs.
+inline std::vector<std::byte> random_panel(const BlockShape& shape, int32_t blocks, Random& random) {
   // Kernels may fetch beyond the panel, not read there.
-  std::vector<std::byte> panel(static_cast<size_t>(block_bytes * blocks));
-  for (std::byte& byte : panel) byte = static_cast<std::byte>(random.integer(0, 255));
+  std::vector<std::byte> panel(static_cast<size_t>(shape.bytes * blocks));
+  for (std::byte& byte : panel) byte = static_cast<std::byte>(random.integer(0, shape.byte_max));
   for (int32_t block = 0; block < blocks; ++block) {
-    std::byte* halves = panel.data() + (block + 1) * block_bytes - 2 * half_count;
-    for (int32_t i = 0; i < half_count; ++i) {
+    std::byte* halves = panel.data() + (block + 1) * shape.bytes - 2 * shape.half_count;
+    for (int32_t i = 0; i < shape.half_count; ++i) {
       const uint16_t half = float_to_half(random.uniform(-0.2F, 0.2F));
       std::memcpy(halves + 2 * i, &half, sizeof(half));
     }

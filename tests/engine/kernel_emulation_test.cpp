@@ -68,17 +68,17 @@ std::vector<float> pair_product(const QuantizedProducts& products, BlockProduct 
 struct QuantizedCase {
   const char* name;
   BlockProduct QuantizedProducts::*type;
-  int64_t block_bytes;
-  int32_t half_count;
+  BlockShape shape;
 };
-constexpr QuantizedCase kQuantized[] = {{"q4_0", &QuantizedProducts::q4_0, kQ4_0BlockBytes, 16},
-                                        {"q4_1", &QuantizedProducts::q4_1, kQ4_1BlockBytes, 32},
-                                        {"q8_0", &QuantizedProducts::q8_0, kQ8_0BlockBytes, 16}};
+constexpr QuantizedCase kQuantized[] = {{"q4_0", &QuantizedProducts::q4_0, {kQ4_0BlockBytes, 255, 16}},
+                                        {"q4_1", &QuantizedProducts::q4_1, {kQ4_1BlockBytes, 255, 32}},
+                                        {"q5_1", &QuantizedProducts::q5_1, {kQ5_1BlockBytes, 31, 32}},
+                                        {"q8_0", &QuantizedProducts::q8_0, {kQ8_0BlockBytes, 255, 16}}};
 
 TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
   for (const QuantizedCase& test : kQuantized) {
     for (const int32_t blocks : {1, 5, 18, 35}) {
-      const auto panel = random_panel(test.block_bytes, test.half_count, blocks, random_);
+      const auto panel = random_panel(test.shape, blocks, random_);
       for (const int32_t count : {1, 3, 4, 8, 15, 16, 17, 40}) {
         SCOPED_TRACE(std::string(test.name) + " blocks " + std::to_string(blocks) + " columns " +
                      std::to_string(count));
@@ -261,7 +261,7 @@ class EmulatedKernels : public ::testing::TestWithParam<CpuIsa> {
 TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
   for (const QuantizedCase& test : kQuantized) {
     SCOPED_TRACE(test.name);
-    const auto panel = random_panel(test.block_bytes, test.half_count, 6, random_);
+    const auto panel = random_panel(test.shape, 6, random_);
     for (const int32_t count : {1, 7, 19}) {
       TestColumns columns(emulated(), count, 6 * kQuantBlock, random_);
       columns.restore_floats(count);
@@ -352,7 +352,7 @@ TEST(TileProducts, AreBitEqualToProductsWithoutTiles) {
   const Kernels& tiles = emulated_kernels(CpuIsa::kAmx);
   const Kernels& bytes = emulated_kernels(CpuIsa::kAvx512);
   for (const QuantizedCase& test : kQuantized) {
-    const auto panel = random_panel(test.block_bytes, test.half_count, 37, random);
+    const auto panel = random_panel(test.shape, 37, random);
     for (const int32_t count : {1, 3, 4, 16, 21, 33}) {
       SCOPED_TRACE(std::string(test.name) + " columns " + std::to_string(count));
       const TestColumns columns(bytes, count, 37 * kQuantBlock, random);

@@ -59,6 +59,30 @@ TEST(B32_QuantBlocks, d_Q4_0IsCentredOnEight) {
   }
 }
 
+// The format's own definition, element by element.
+float five_bit_value(const std::vector<std::byte>& quants, size_t element) {
+  const int fifth = std::to_integer<int>(quants[element / 8]) >> element % 8 & 1;
+  const int nibbles = std::to_integer<int>(quants[4 + element % 16]);
+  return static_cast<float>((element < 16 ? nibbles & 0x0f : nibbles >> 4) + 16 * fifth);
+}
+
+TEST(TensorType, Q5_0TakesTheFifthBitsFromTheWordBeforeTheNibbles) {
+  const std::string quants = "05f0a33c" + std::string(kNibbles);
+  const std::vector<float> values = decoded(TensorType::kQ5_0, "0038" + quants, 32);
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(values[i], 0.5F * (five_bit_value(from_hex(quants), i) - 16.0F)) << i;
+  EXPECT_EQ(values[0], 0.0F);    // nibble 0, fifth bit set
+  EXPECT_EQ(values[1], -7.5F);   // nibble 1, fifth bit clear
+  EXPECT_EQ(values[31], -8.0F);  // nibble 0, fifth bit clear
+}
+
+TEST(TensorType, Q5_1AddsItsMinimum) {
+  const std::string quants = "05f0a33c" + std::string(kNibbles);
+  const std::vector<float> values = decoded(TensorType::kQ5_1, "003800bc" + quants, 32);
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(values[i], 0.5F * five_bit_value(from_hex(quants), i) - 1.0F) << i;
+  EXPECT_EQ(values[0], 7.0F);
+  EXPECT_EQ(values[1], -0.5F);
+}
+
 TEST(B32_QuantBlocks, e_Bf16IsTheUpperHalfOfAFloat) {
   const std::vector<float> values = decoded(TensorType::kBf16, "c03f49c00100", 3);
   EXPECT_EQ(values[0], 1.5F);
@@ -84,6 +108,8 @@ TEST(TensorType, CountsBytesByBlocks) {
   EXPECT_EQ(tensor_bytes(TensorType::kBf16, 3), 6);
   EXPECT_EQ(tensor_bytes(TensorType::kQ4_0, 64), 36);
   EXPECT_EQ(tensor_bytes(TensorType::kQ4_1, 64), 40);
+  EXPECT_EQ(tensor_bytes(TensorType::kQ5_0, 64), 44);
+  EXPECT_EQ(tensor_bytes(TensorType::kQ5_1, 64), 48);
   EXPECT_EQ(tensor_bytes(TensorType::kQ8_0, 64), 68);
 }
 
@@ -96,9 +122,12 @@ TEST(TensorType, NamesTypesItCannotCompute) {
 }
 
 TEST(TensorType, KnowsItsOwnTypesByNumberAndName) {
+  EXPECT_EQ(tensor_type_from_gguf(6), TensorType::kQ5_0);
+  EXPECT_EQ(tensor_type_from_gguf(7), TensorType::kQ5_1);
   EXPECT_EQ(tensor_type_from_gguf(8), TensorType::kQ8_0);
   EXPECT_EQ(tensor_type_from_gguf(30), TensorType::kBf16);
   EXPECT_EQ(tensor_type_name(TensorType::kQ4_1), "Q4_1");
+  EXPECT_EQ(tensor_type_name(TensorType::kQ5_0), "Q5_0");
   EXPECT_EQ(tensor_type_name(TensorType::kBf16), "BF16");
 }
 
