@@ -81,6 +81,7 @@ class CpuBackend final : public Backend {
   std::vector<WorkerMemory> memories_;
   WeightStore weights_;
   std::vector<Activation> activations_;
+  int32_t tokens_max_ = 0;  // of any activation
   std::vector<RopeTable> ropes_;
   KvStore cache_;
   ColumnBuffer columns_;         // of the step's tokens
@@ -101,7 +102,9 @@ std::string CpuBackend::description() const {
 
 Result<MatrixId> CpuBackend::add_matrix(std::span<const GgufTensor* const> parts) {
   SLUICE_ASSIGN_OR_RETURN(const MatrixId id, weights_.add_matrix(parts, pool_));
+  // Any of them may be the head.
   SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kLogitRowsMax, weights_.matrix(id).length));
+  SLUICE_RETURN_IF_ERROR(logits_.reserve(weights_.matrix(id).row_count));
   return id;
 }
 
@@ -113,11 +116,14 @@ Result<ActivationId> CpuBackend::add_activation(int32_t tokens_max, int32_t widt
   SLUICE_ASSIGN_OR_RETURN(made.values, HugeBuffer::allocate(bytes, "activations"));
   SLUICE_RETURN_IF_ERROR(columns_.reserve(tokens_max, width));
   activations_.push_back(std::move(made));
+  tokens_max_ = std::max(tokens_max_, tokens_max);
+  for (RopeTable& rope : ropes_) rope.reserve(tokens_max_);
   return ActivationId{static_cast<int32_t>(activations_.size()) - 1};
 }
 
 RopeId CpuBackend::add_rope(const RopeParams& params) {
   ropes_.emplace_back(params);
+  ropes_.back().reserve(tokens_max_);
   return RopeId{static_cast<int32_t>(ropes_.size()) - 1};
 }
 
@@ -302,7 +308,7 @@ AttendTask CpuBackend::attend_task(const AttendTile& tile, int32_t kv_head, Acti
 Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
   const PackedMatrix& packed = weights_.matrix(head);
   SLUICE_CHECK(packed.parts.size() == 1);
-  SLUICE_RETURN_IF_ERROR(logits_.reserve(packed.row_count));
+  logits_.begin(packed.row_count);
   StepOutput output;
   output.samples.resize(batch_->samples.size());
   for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kLogitRowsMax) {

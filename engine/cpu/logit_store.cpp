@@ -3,18 +3,25 @@
 #include <array>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace sluice::engine::cpu {
 
 static_assert(kLogitBlock == kPanelRows);
 
 Status LogitStore::reserve(int32_t vocab_size) {
-  if (vocab_size == vocab_size_) return Status();
+  if (vocab_size <= vocab_size_max_) return Status();
   const size_t values = size_t{kLogitRowsMax} * static_cast<size_t>(vocab_size);
   const size_t tops = size_t{kLogitRowsMax} * logit_block_count(static_cast<size_t>(vocab_size));
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(values * sizeof(float), "logits"));
   SLUICE_ASSIGN_OR_RETURN(tops_, HugeBuffer::allocate(tops * sizeof(float), "logits"));
-  vocab_size_ = vocab_size;
+  vocab_size_max_ = vocab_size;
   return Status();
+}
+
+void LogitStore::begin(int32_t vocab_size) {
+  SLUICE_CHECK(vocab_size <= vocab_size_max_);
+  vocab_size_ = vocab_size;
 }
 
 void LogitStore::store(const Kernels& kernels, const PanelResult& result) {

@@ -16,12 +16,16 @@ inline constexpr int32_t kLogitRowsMax = 32;  ///< rows whose logits exist at on
 /// may be stored by different threads.
 class LogitStore {
  public:
+  /// Room for rows of up to `vocab_size`; never shrinks.
   Status reserve(int32_t vocab_size);
 
+  /// The following rows have `vocab_size` logits; there is room for them.
+  void begin(int32_t vocab_size);
   void store(const Kernels& kernels, const PanelResult& result);
   LogitRow row(int32_t row);
 
  private:
+  int32_t vocab_size_max_ = 0;  // capacity
   int32_t vocab_size_ = 0;
   HugeBuffer values_;  // [kLogitRowsMax, vocab_size]
   HugeBuffer tops_;    // [kLogitRowsMax, vocab_size / kLogitBlock]

@@ -11,10 +11,14 @@ RopeTable::RopeTable(const RopeParams& params) : params_(params) {
   for (int32_t i = 0; i < params.dim / 2; ++i) frequencies_.push_back(std::pow(params.base, -2.0 * i / params.dim));
 }
 
+void RopeTable::reserve(int32_t tokens) {
+  cosines_.reserve(angle_count(tokens));
+  sines_.reserve(angle_count(tokens));
+}
+
 void RopeTable::resize(int32_t tokens) {
-  const size_t count = static_cast<size_t>(tokens) * static_cast<size_t>(params_.dim);
-  cosines_.resize(count);
-  sines_.resize(count);
+  cosines_.resize(angle_count(tokens));
+  sines_.resize(angle_count(tokens));
 }
 
 void RopeTable::set(int32_t token, int32_t position) {

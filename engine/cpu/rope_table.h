@@ -14,6 +14,8 @@ class RopeTable {
  public:
   explicit RopeTable(const RopeParams& params);
 
+  /// Memory for steps of up to `tokens`, so that resize() takes none.
+  void reserve(int32_t tokens);
   /// Room for a step's tokens.
   void resize(int32_t tokens);
   /// Angles of one token; tokens may be set by different threads.
@@ -24,6 +26,8 @@ class RopeTable {
   int32_t dim() const { return params_.dim; }
 
  private:
+  size_t angle_count(int32_t tokens) const { return static_cast<size_t>(tokens) * static_cast<size_t>(params_.dim); }
+
   RopeParams params_;
   std::vector<double> frequencies_;  // [dim / 2]
   std::vector<float> cosines_;       // [tokens, dim], as Kernels::rotate_pairs or rotate_halves take them

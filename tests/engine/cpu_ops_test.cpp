@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "engine/backend.h"
 #include "engine/cpu/cpu_backend.h"
@@ -362,6 +364,35 @@ TEST_P(BackendOps, ScoresSampleRowsFromTheHead) {
     EXPECT_EQ(output.samples[i].token, row.scored_token);
     EXPECT_NEAR(output.samples[i].logprob, scored - std::log(total), 1e-5);
   }
+}
+
+int64_t address_space_bytes() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+TEST_P(BackendOps, TakesTheMemoryOfAStepAtLoad) {
+  constexpr int32_t kVocab = 50000;
+  constexpr int32_t kTokens = 4096;
+  constexpr int64_t kSmall = int64_t{1} << 20;
+  const auto backend = make_backend();
+  const auto norm = make_tensor(TensorType::kF32, {32}, random_);
+  const auto head = make_tensor(TensorType::kQ8_0, {32, kVocab}, random_);
+  const MatrixId id = backend->add_matrix({{&head->tensor}}).value();
+  const VectorId weight = add_vector(*backend, *norm);
+  backend->add_rope({.dim = 128});
+  const ActivationId in = backend->add_activation(kTokens, 32).value();
+  Batch batch = plain_batch(kTokens);
+  SamplingParams params;
+  SampleRow row;
+  row.params = &params;
+  row.scored_token = 1;
+  batch.samples.push_back(row);
+  const int64_t before = address_space_bytes();
+  backend->begin_step(batch);
+  ASSERT_TRUE(backend->sample(in, {weight, 1e-5F}, id).ok());
+  EXPECT_LT(address_space_bytes() - before, kSmall);  // logits or angles alone are some times as much
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, BackendOps, ::testing::ValuesIn(available_cpu_isas()),
