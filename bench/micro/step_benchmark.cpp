@@ -8,15 +8,28 @@ namespace sluice::bench {
 
 namespace {
 
+void report(benchmark::State& state, const std::string& name, double total) {
+  state.counters[name] = benchmark::Counter(total, benchmark::Counter::kAvgIterations);
+}
+
+void report_threads(benchmark::State& state, const engine::ThreadCounters& before,
+                    const engine::ThreadCounters& after) {
+  report(state, "regions", static_cast<double>(after.regions - before.regions));
+  report(state, "barriers", static_cast<double>(after.barriers - before.barriers));
+  report(state, "sleeps", static_cast<double>(after.sleeps - before.sleeps));
+  report(state, "waited_ms", to_milliseconds(after.waited - before.waited));
+}
+
 void run_steps(benchmark::State& state, StepRig& rig, const StepShape& shape) {
   rig.step(shape.rows, shape.slice, shape.context);
   rig.trace().take_times();
+  const engine::ThreadCounters before = rig.thread_counters();
   for (auto _ : state) rig.step(shape.rows, shape.slice, shape.context);
   const TracedBackend::Times times = rig.trace().take_times();
   for (size_t op = 0; op < times.size(); ++op) {
-    state.counters[std::string(TracedBackend::kOpNames.at(op)) + "_ms"] =
-        benchmark::Counter(to_milliseconds(times.at(op)), benchmark::Counter::kAvgIterations);
+    report(state, std::string(TracedBackend::kOpNames.at(op)) + "_ms", to_milliseconds(times.at(op)));
   }
+  report_threads(state, before, rig.thread_counters());
   state.SetItemsProcessed(state.iterations() * shape.rows * shape.slice);
 }
 

@@ -11,7 +11,7 @@ struct StepShape {
   int32_t context;  ///< tokens of each row in the cache after the step
 };
 
-/// Whole steps of the model, broken down by operation. `rig` outlives the run.
+/// Whole steps of the model, broken down by operation, with what their barriers cost. `rig` outlives the run.
 void register_step_benchmarks(StepRig& rig);
 
 }  // namespace sluice::bench

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "engine/cpu/cpu_backend.h"
 #include "engine/gguf.h"
 #include "engine/model_executor.h"
 #include "engine/model_loader.h"
@@ -16,9 +15,11 @@ Result<std::unique_ptr<StepRig>> StepRig::create(const StepRigOptions& options, 
   if (!kv_type) return invalid_argument("--kv-dtype: no such type: " + options.kv_type);
   SLUICE_ASSIGN_OR_RETURN(auto backend,
                           engine::make_cpu_backend({.threads = options.threads, .isa = options.isa, .clock = &clock}));
+  const engine::CountedBackend* counted = backend.get();
   auto traced = std::make_unique<TracedBackend>(std::move(backend), clock);
   std::unique_ptr<StepRig> rig(new StepRig());
   rig->trace_ = traced.get();
+  rig->counted_ = counted;
   SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, engine::load_model(file, std::move(traced), kTokensMax));
   const auto layout = engine::KvLayout::for_model(model.config, kBlockSize, *kv_type);
   SLUICE_ASSIGN_OR_RETURN(rig->executor_, engine::ModelExecutor::create(std::move(model), layout, kSlots / kBlockSize));

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "bench/micro/traced_backend.h"
+#include "engine/cpu/cpu_backend.h"
 #include "engine/executor.h"
 
 namespace sluice::bench {
@@ -35,12 +36,14 @@ class StepRig {
 
   engine::SamplingParams& sampling() { return sampling_; }
   TracedBackend& trace() { return *trace_; }
+  engine::ThreadCounters thread_counters() const { return counted_->thread_counters(); }
 
  private:
   StepRig() = default;
   void add_row(int32_t row, int32_t slice, int32_t context);
 
-  TracedBackend* trace_ = nullptr;  // in executor_
+  TracedBackend* trace_ = nullptr;                   // in executor_
+  const engine::CountedBackend* counted_ = nullptr;  // in *trace_
   std::unique_ptr<engine::Executor> executor_;
   engine::SamplingParams sampling_;
   engine::Batch batch_;

@@ -38,7 +38,7 @@ struct alignas(64) WorkerMemory {
   SamplerScratch sampler;
 };
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public CountedBackend {
  public:
   CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock)
       : isa_(isa),
@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
         sample_columns_(kernels_) {}
 
   std::string description() const override;
+  ThreadCounters thread_counters() const override { return pool_.counters(); }
   Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) override;
   Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) override { return weights_.add_vector(parts); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
@@ -344,11 +345,11 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
 }  // namespace
 }  // namespace cpu
 
-Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+Result<std::unique_ptr<CountedBackend>> make_cpu_backend(const CpuOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const CpuIsa isa, choose_cpu_isa(options.isa));
   SLUICE_RETURN_IF_ERROR(cpu::check_kernels(cpu::kernels_for(isa), cpu_isa_name(isa)));
   const int32_t threads = options.threads > 0 ? options.threads : available_threads();
-  return std::unique_ptr<Backend>(std::make_unique<cpu::CpuBackend>(isa, threads, options.clock));
+  return std::unique_ptr<CountedBackend>(std::make_unique<cpu::CpuBackend>(isa, threads, options.clock));
 }
 
 }  // namespace sluice::engine

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/backend.h"
+#include "engine/cpu/thread_counters.h"
 
 namespace sluice::engine {
 
@@ -17,6 +18,13 @@ struct CpuOptions {
   const Clock* clock = nullptr;
 };
 
+/// A backend that tells what its threads' hand-overs cost; for benchmarks.
+class CountedBackend : public Backend {
+ public:
+  /// For the caller of its operations, between two of them.
+  virtual ThreadCounters thread_counters() const = 0;
+};
+
 /// A backend on this machine's processors. FAILED_PRECONDITION when the named instruction set can't be had here,
 /// INTERNAL when its kernels compute wrongly.
 ///
@@ -24,6 +32,6 @@ struct CpuOptions {
 /// quantise the activations to 8 bits in blocks of 32, or with amx take those of prompts as bfloat16; products with
 /// float weights are float32. All sums are float32 in one order per output, instruction set and kind of token, whatever
 /// the batch and the number of threads.
-Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
+Result<std::unique_ptr<CountedBackend>> make_cpu_backend(const CpuOptions& options);
 
 }  // namespace sluice::engine

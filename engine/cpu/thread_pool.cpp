@@ -25,11 +25,12 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-ThreadPool::Counters ThreadPool::counters() const {
+ThreadCounters ThreadPool::counters() const {
   return {.regions = regions_,
           .barriers = all_came_.count(),
           .sleeps = sleeps_.load(std::memory_order_relaxed),
-          .active = crowding_.active()};
+          .active = crowding_.active(),
+          .waited = waited_};
 }
 
 void ThreadPool::run_region() {
@@ -69,20 +70,34 @@ void ThreadPool::work(int32_t index) {
   Worker worker(this, index);
   region_(context_, worker);
   if (ends_window_) core_times_[static_cast<size_t>(index)] = own_core_time_();
-  wait_for_all();
+  wait_for_all(index);
 }
 
-void ThreadPool::wait_for_all() {
+void ThreadPool::wait_for_all(int32_t index) {
   const int32_t active = active_;  // read before the caller may begin another region
   if (active == 1) return;
   const uint32_t seen = all_came_.count();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == active) {
     arrived_.store(0, std::memory_order_relaxed);
     all_came_.open();
-  } else if (!all_came_.opens_soon(seen)) {
-    ++sleeps_;
-    all_came_.sleep(seen);
+  } else if (index == 0 && clock_ != nullptr) {
+    await_timed(seen);
+  } else {
+    await(seen);
   }
+}
+
+void ThreadPool::await(uint32_t seen) {
+  if (all_came_.opens_soon(seen)) return;
+  ++sleeps_;
+  all_came_.sleep(seen);
+}
+
+// Read while there is nothing else to do.
+void ThreadPool::await_timed(uint32_t seen) {
+  const TimePoint began = clock_->now();
+  await(seen);
+  waited_ += clock_->now() - began;
 }
 
 }  // namespace sluice::engine

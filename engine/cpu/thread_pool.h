@@ -13,6 +13,7 @@
 #include "engine/cpu/core_time.h"
 #include "engine/cpu/crowding.h"
 #include "engine/cpu/gate.h"
+#include "engine/cpu/thread_counters.h"
 
 namespace sluice::engine {
 
@@ -22,14 +23,6 @@ namespace sluice::engine {
 class ThreadPool {
  public:
   static constexpr int32_t kPhasesMax = 6;
-
-  /// Since the pool was made.
-  struct Counters {
-    int64_t regions = 0;
-    int64_t barriers = 0;  ///< the one that ends each region included
-    int64_t sleeps = 0;    ///< of threads that waited at a barrier for longer than some microseconds
-    int32_t active = 0;    ///< threads that take part in the next region
-  };
 
   /// One worker's view of the region it is in.
   class Worker {
@@ -55,7 +48,7 @@ class ThreadPool {
     }
 
     /// Returns when every worker of the region has come here; what they wrote before is visible after.
-    void barrier() { pool_->wait_for_all(); }
+    void barrier() { pool_->wait_for_all(index_); }
 
    private:
     ThreadPool* pool_;
@@ -74,7 +67,7 @@ class ThreadPool {
   /// The most that take part in a region.
   int32_t thread_count() const { return thread_count_; }
   /// For the caller, and for workers in a region.
-  Counters counters() const;
+  ThreadCounters counters() const;
 
   /// Runs body(Worker&) on every thread that takes part and returns when all have finished.
   template <typename Body>
@@ -94,7 +87,9 @@ class ThreadPool {
   void note_window();
   void serve(int32_t index);
   void work(int32_t index);
-  void wait_for_all();
+  void wait_for_all(int32_t index);
+  void await(uint32_t seen);
+  void await_timed(uint32_t seen);
 
   const int32_t thread_count_;
   const Clock* const clock_;
@@ -113,6 +108,7 @@ class ThreadPool {
   alignas(64) std::atomic<int32_t> arrived_ = 0;
   Gate all_came_;
   std::atomic<int64_t> sleeps_ = 0;
+  Duration waited_{};                        // of the caller
   std::vector<CoreTime> core_times_;         // [thread_count], written by each thread at the end of a window
   std::vector<CoreTime> core_times_before_;  // [thread_count], at the end of the window before
   std::vector<std::thread> threads_;

@@ -175,6 +175,34 @@ TEST(ThreadPool, CountsRegionsAndBarriers) {
   EXPECT_EQ(pool.counters().barriers, 10);
 }
 
+/// Time that moves when told to; counts who looks.
+class WatchedClock final : public Clock {
+ public:
+  TimePoint now() const override {
+    ++looks_;
+    return TimePoint() + Duration(passed_.load());
+  }
+  int looks() const { return looks_; }
+  void pass(Duration time) { passed_ += time.count(); }
+
+ private:
+  mutable std::atomic<int> looks_ = 0;
+  std::atomic<Duration::rep> passed_ = 0;
+};
+
+TEST(ThreadPool, CountsHowLongTheCallerWaits) {
+  constexpr Duration kLate = std::chrono::milliseconds(7);
+  WatchedClock clock;
+  ThreadPool pool(2, &clock, [] { return CoreTime(); });
+  pool.run([&](ThreadPool::Worker& worker) {
+    if (worker.index() == 0) return;
+    // The caller looks when the region begins, and when it begins to wait.
+    while (clock.looks() < 2) std::this_thread::yield();
+    clock.pass(kLate);
+  });
+  EXPECT_EQ(pool.counters().waited, kLate);
+}
+
 TEST(CoreTime, ReadsTheSchedulersAccount) {
   const CoreTime time = parse_core_time("3000 1000 25\n");
   EXPECT_EQ(time.had, Duration(3000));
