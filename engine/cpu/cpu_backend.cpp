@@ -182,6 +182,7 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   const float* added = bias.exists() ? weights_.vector(bias).data() : nullptr;
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
+    fetch_first(worker, packed);
     norm_columns(worker, activation(in), norm);
     multiply(worker, kernels_, columns_, packed, memory(worker).products,
              [&](const PanelResult& result) { put(kernels_, result, added, target.row(0), target.width); });
@@ -195,6 +196,7 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width);
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
+    fetch_first(worker, packed);
     worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
     worker.barrier();
     multiply(worker, kernels_, columns_, packed, memory(worker).products,
@@ -211,6 +213,7 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
   SLUICE_CHECK(gate.row_count == target.width && up.row_count == target.width);
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
+    fetch_first(worker, gate, up);
     norm_columns(worker, activation(in), norm);
     WorkerMemory& own = memory(worker);
     const auto finish = [&](int32_t panel, const ColumnTile& tile) {
@@ -328,6 +331,7 @@ void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm,
   const std::span<const float> weight = weights_.vector(norm.weight);
   sample_columns_.begin(head, rows, rows);
   pool_.run([&](ThreadPool::Worker& worker) {
+    fetch_first(worker, head);
     worker.for_each(rows, 1, [&](int32_t i) {
       sample_columns_.set_normed(i, in.row(sample_row(i).token_index), weight, norm.epsilon);
     });

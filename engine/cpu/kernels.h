@@ -24,6 +24,9 @@ inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
 inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
 inline constexpr int64_t kQ5_1BlockBytes = 512 + 64;
 inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
+/// How far products look ahead in their weights, into the next panel at the end: the hardware's prefetcher stops at
+/// every page.
+inline constexpr int64_t kPrefetchBytes = 4096;
 /// Columns whose parts of one block lie side by side.
 inline constexpr int32_t kColumnLanes = 16;
 /// Columns that a product may read past its last.

@@ -41,7 +41,24 @@ void for_each_product(const PanelResult& result, float* to, int64_t width, const
   }
 }
 
+void fetch_first(const PanelRef& panel) {
+  const int64_t bytes = std::min(kPrefetchBytes, panel.part->panel_bytes());
+  for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(panel.data() + line);
+}
+
 }  // namespace
+
+void fetch_first(const ThreadPool::Worker& worker, const PackedMatrix& matrix) {
+  const auto [begin, end] = worker.share_of(matrix.panel_count);
+  if (begin < end) fetch_first(find_panel(matrix, begin));
+}
+
+void fetch_first(const ThreadPool::Worker& worker, const PackedPart& first, const PackedPart& second) {
+  const auto [begin, end] = worker.share_of(first.panel_count());
+  if (begin == end) return;
+  fetch_first({&first, begin});
+  fetch_first({&second, begin});
+}
 
 void put(const Kernels& kernels, const PanelResult& result, const float* added, float* to, int64_t width) {
   const float* rows_added = added == nullptr ? nullptr : added + result.first_row;

@@ -63,6 +63,11 @@ void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const P
 void multiply_panels(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& first, const PanelRef& second,
                      const ColumnTile& tile, ProductMemory& memory);
 
+/// Begins to fetch the panels that multiply() or, of both parts, multiply_side_by_side() gives to this worker first: to
+/// be called before the columns are made, which leaves the memory idle.
+void fetch_first(const ThreadPool::Worker& worker, const PackedMatrix& matrix);
+void fetch_first(const ThreadPool::Worker& worker, const PackedPart& first, const PackedPart& second);
+
 /// What multiply() gives for one panel and tile.
 struct PanelResult {
   int32_t first_row;      ///< in the whole matrix

@@ -10,10 +10,6 @@
 
 namespace sluice::engine::cpu {
 
-/// How far products look ahead in their weights, into the next panel at the end: the hardware's prefetcher stops at
-/// every page.
-inline constexpr int64_t kPrefetchBytes = 2048;
-
 template <typename Format>
 void prefetch_block(const std::byte* block) {
   for (int64_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + line);

@@ -10,6 +10,7 @@ ThreadPool::ThreadPool(int32_t threads, const Clock* clock, std::function<CoreTi
       own_core_time_(std::move(core_time)),
       crowding_(threads),
       active_(threads),
+      claims_(static_cast<size_t>(kPhasesMax * threads)),
       begun_(static_cast<size_t>(threads)),
       core_times_(static_cast<size_t>(threads)),
       core_times_before_(static_cast<size_t>(threads)) {
@@ -37,12 +38,18 @@ void ThreadPool::run_region() {
   ++regions_;
   const TimePoint now = clock_ == nullptr ? TimePoint() : clock_->now();
   ends_window_ = now - window_began_ >= Crowding::kWindow;
-  for (Claims& claims : claims_) claims.next.store(0, std::memory_order_relaxed);
   for (int32_t index = 1; index < active_; ++index) begun_[static_cast<size_t>(index)].open();
-  work(0);
+  forget_claims(work(0));
   if (!ends_window_) return;
   window_began_ = now;
   note_window();
+}
+
+// Few, as some machines have many threads.
+void ThreadPool::forget_claims(int32_t phases) {
+  for (int32_t phase = 0; phase < phases; ++phase) {
+    for (int32_t owner = 0; owner < active_; ++owner) claimed(phase, owner).store(0, std::memory_order_relaxed);
+  }
 }
 
 void ThreadPool::note_window() {
@@ -66,11 +73,13 @@ void ThreadPool::serve(int32_t index) {
   }
 }
 
-void ThreadPool::work(int32_t index) {
+// Returns how many loops the region had, which is the same for all workers.
+int32_t ThreadPool::work(int32_t index) {
   Worker worker(this, index);
   region_(context_, worker);
   if (ends_window_) core_times_[static_cast<size_t>(index)] = own_core_time_();
   wait_for_all(index);
+  return worker.phase_count();
 }
 
 void ThreadPool::wait_for_all(int32_t index) {

@@ -91,6 +91,34 @@ TEST(ThreadPool, ShowsAfterABarrierWhatWasWrittenBefore) {
   }
 }
 
+TEST(ThreadPool, SharesItemsOutWithoutAGapTheCallerFirst) {
+  ThreadPool pool(3);
+  for (const int32_t count : {0, 1, 2, 7, 9}) {
+    std::vector<ThreadPool::ItemRange> shares(3);
+    pool.run([&](ThreadPool::Worker& worker) { shares[static_cast<size_t>(worker.index())] = worker.share_of(count); });
+    EXPECT_EQ(shares[0].begin, 0);
+    EXPECT_EQ(shares[0].end, (count + 2) / 3);
+    EXPECT_EQ(shares[1].begin, shares[0].end);
+    EXPECT_EQ(shares[2].begin, shares[1].end);
+    EXPECT_EQ(shares[2].end, count);
+  }
+}
+
+TEST(ThreadPool, TakesOverTheShareOfALateWorker) {
+  ThreadPool pool(2);
+  for (int region = 0; region < 50; ++region) {
+    std::atomic<int> visits = 0;
+    pool.run([&](ThreadPool::Worker& worker) {
+      while (worker.index() == 1 && visits < 20) std::this_thread::yield();
+      worker.for_each(20, 3, [&](int32_t) {
+        EXPECT_EQ(worker.index(), 0);
+        ++visits;
+      });
+    });
+    ASSERT_EQ(visits, 20);
+  }
+}
+
 TEST(ThreadPool, TakesALoopWithoutItems) {
   ThreadPool pool(3);
   std::atomic<int> workers = 0;
