@@ -28,14 +28,13 @@ void ColumnBuffer::begin(const PackedMatrix& matrix, int32_t decode_count, int32
   has_float_ = matrix.has_float;
   count_ = count;
   // Where both kinds of tokens are treated alike, and in a matrix that is partly of floats, all count as one kind.
-  const bool is_split = kernels_->prompt.take != kernels_->decode.take && !has_float_;
+  const bool is_split = kernels_->prompt.exist() && !has_float_;
   decode_count_ = is_split ? decode_count : count;
 }
 
 bool ColumnBuffer::wants(int32_t token, Activations activations) const {
   if (activations == Activations::kFloat && has_float_) return true;
-  const QuantizedProducts& products = token < decode_count_ ? kernels_->decode : kernels_->prompt;
-  return has_quantized_ && products.take == activations;
+  return has_quantized_ && activations == (token < decode_count_ ? kernels_->decode.take : Activations::kBf16);
 }
 
 void ColumnBuffer::set(int32_t token, const float* x) {

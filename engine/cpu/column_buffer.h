@@ -29,6 +29,7 @@ class ColumnBuffer {
   /// How many of the columns take part in products as kernels.decode has them; all others as kernels.prompt.
   int32_t decode_count() const { return decode_count_; }
   int32_t count() const { return count_; }
+  int32_t length() const { return length_; }
   /// Columns from `token` on, which is a multiple of kColumnLanes, counted from decode_count() for prompts.
   Columns from(int32_t token) const;
 

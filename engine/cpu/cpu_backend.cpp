@@ -106,6 +106,9 @@ Result<MatrixId> CpuBackend::add_matrix(std::span<const GgufTensor* const> parts
   // Any of them may be the head.
   SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kLogitRowsMax, weights_.matrix(id).length));
   SLUICE_RETURN_IF_ERROR(logits_.reserve(weights_.matrix(id).row_count));
+  if (kernels_.prompt.exist()) {
+    for (WorkerMemory& own : memories_) SLUICE_RETURN_IF_ERROR(own.products.reserve(weights_.matrix(id).length));
+  }
   return id;
 }
 

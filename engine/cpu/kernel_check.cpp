@@ -51,13 +51,13 @@ class Numbers {
 
 enum class TokenKind { kDrawn, kPrompt };
 
-/// Of two panels at once, and of the first alone.
+/// Of two panels.
 struct CheckedProducts {
-  ProductMemory both;
-  PanelProducts alone;
+  PanelProducts first;
+  PanelProducts second;
 };
 
-/// Products of two panels, as the backend computes them, with the columns x [kColumns][kLength].
+/// As the backend computes them, with the columns x [kColumns][kLength]; prompts only where they are computed apart.
 Result<CheckedProducts> multiply(const Kernels& kernels, TokenKind kind, const PackedPart& part, const float* x) {
   PackedMatrix matrix;
   matrix.length = kLength;
@@ -66,13 +66,21 @@ Result<CheckedProducts> multiply(const Kernels& kernels, TokenKind kind, const P
   SLUICE_RETURN_IF_ERROR(columns.reserve(kColumns, kLength));
   columns.begin(matrix, kind == TokenKind::kDrawn ? kColumns : 0, kColumns);
   for (int32_t c = 0; c < kColumns; ++c) columns.set(c, x + c * kLength);
-  const QuantizedProducts& products = kind == TokenKind::kDrawn ? kernels.decode : kernels.prompt;
-  CheckedProducts checked;
-  products.begin();
-  multiply_panels(kernels, columns, {&part, 0}, {&part, 1}, {0, kColumns}, checked.both);
-  multiply_panel(kernels, columns, {&part, 0}, {0, kColumns}, checked.alone);
-  products.end();
-  return checked;
+  const PanelPair pair{{&part, 0}, {&part, 1}};
+  ProductMemory memory;
+  if (columns.decode_count() == 0) {
+    SLUICE_RETURN_IF_ERROR(memory.reserve(kLength));
+    kernels.prompt.begin();
+    unpack_pair(kernels, pair, memory);
+    multiply_unpacked(kernels, columns, {0, kColumns}, memory);
+    kernels.prompt.end();
+  } else {
+    kernels.decode.begin();
+    multiply_panel(kernels, columns, pair.first, {0, kColumns}, memory.first);
+    multiply_panel(kernels, columns, pair.second, {0, kColumns}, memory.second);
+    kernels.decode.end();
+  }
+  return CheckedProducts{memory.first, memory.second};
 }
 
 /// Equal but for rounding: 8-bit and bfloat16 activations are off by up to 1/254 of a block's largest.
@@ -91,8 +99,7 @@ bool is_close(const PanelProducts& got, const PanelProducts& wanted) {
 }
 
 bool is_close(const CheckedProducts& got, const CheckedProducts& wanted) {
-  return is_close(got.both.first, wanted.both.first) && is_close(got.both.second, wanted.both.second) &&
-         is_close(got.alone, wanted.alone);
+  return is_close(got.first, wanted.first) && is_close(got.second, wanted.second);
 }
 
 struct ProductCheck {

@@ -11,12 +11,12 @@ namespace sluice::engine::cpu {
 
 /// The table of an instruction set: its own products with quantised weights, and what is generic over its vectors.
 template <typename V>
-constexpr Kernels make_kernels(const QuantizedProducts& decode, const QuantizedProducts& prompt) {
+constexpr Kernels make_kernels(const QuantizedProducts& decode) {
   return {.decode = decode,
-          .prompt = prompt,
-          .dot_f32 = {dot_float<V, F32<V>>},
-          .dot_f16 = {dot_float<V, F16<V>>},
-          .dot_bf16 = {dot_float<V, Bf16<V>>},
+          .prompt = {},
+          .dot_f32 = dot_float<V, F32<V>>,
+          .dot_f16 = dot_float<V, F16<V>>,
+          .dot_bf16 = dot_float<V, Bf16<V>>,
           .quantize = quantize<V>,
           .to_halves = to_halves<V>,
           .put_panel = put_panel<V>,
@@ -34,12 +34,6 @@ constexpr Kernels make_kernels(const QuantizedProducts& decode, const QuantizedP
           .bf16 = {attend<V, Bf16>, attend_span<V, Bf16>, attend<V, Bf16>},
           .int8 = {attend<V, Int8>, attend_span<V, Int8>, attend<V, Int8>},
           .merge_spans = merge_spans<V>};
-}
-
-/// One kind of product for all tokens.
-template <typename V>
-constexpr Kernels make_kernels(const QuantizedProducts& products) {
-  return make_kernels<V>(products, products);
 }
 
 }  // namespace sluice::engine::cpu

@@ -97,41 +97,60 @@ struct AttentionKernels {
 /// `count` is.
 using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t count, float* out);
 
-/// The same for two panels, each with an `out` of its own: columns are read once for both.
-using PairDot = void (*)(const std::byte* first, const std::byte* second, const Columns& columns, int32_t count,
-                         float* first_out, float* second_out);
-
-/// Products of one weight type.
-struct BlockProduct {
-  Dot panel = nullptr;
-  PairDot pair = nullptr;  ///< null where two panels at once gain nothing
-};
-
 /// For an instruction set that needs no preparation.
 void need_nothing();
 
 /// An instruction set's products with quantised weights, and the activations they take.
 struct QuantizedProducts {
   Activations take = Activations::kInt8;
-  BlockProduct q4_0;
-  BlockProduct q4_1;
-  BlockProduct q5_1;
-  BlockProduct q8_0;  ///< Q5_0's too, which is packed alike
+  Dot q4_0 = nullptr;
+  Dot q4_1 = nullptr;
+  Dot q5_1 = nullptr;
+  Dot q8_0 = nullptr;  ///< Q5_0's too, which is packed alike
   /// A thread calls begin before its first product and end after its last; what lies between is kept short.
   void (*begin)() = need_nothing;
   void (*end)() = need_nothing;
+};
+
+/// Some columns' products with two panels.
+struct PairProduct {
+  const uint16_t* columns;  // [tiles of 16] of [blocks][16][32] bfloat16
+  int64_t tile_stride;      // halves from one tile to the next
+  int32_t tiles;            // 1 or 2
+  int32_t blocks;
+  const uint16_t* first;  // a panel as Unpack leaves it
+  const uint16_t* second;
+  float* first_out;  // [16 * tiles][16 rows]
+  float* second_out;
+};
+
+/// `blocks` blocks of a panel as bfloat16 [blocks][16 pairs of elements][16 rows][2].
+using Unpack = void (*)(const std::byte* panel, int32_t blocks, uint16_t* weights);
+
+/// Products of many columns in bfloat16, for instruction sets with matrix tiles: weights are unpacked once for all of
+/// them.
+struct PromptProducts {
+  Unpack q4_0 = nullptr;
+  Unpack q4_1 = nullptr;
+  Unpack q5_1 = nullptr;
+  Unpack q8_0 = nullptr;
+  /// Each element is summed in one order, whatever else is in its tile.
+  void (*multiply)(const PairProduct& task) = nullptr;
+  void (*begin)() = need_nothing;  ///< as in QuantizedProducts
+  void (*end)() = need_nothing;
+
+  constexpr bool exist() const { return multiply != nullptr; }
 };
 
 /// One instruction set's kernels.
 struct Kernels {
   /// For drawn tokens, few columns at a time. Products with float weights always take floats.
   QuantizedProducts decode;
-  /// For the tokens of prompts, many columns at a time; used where it takes other activations than decode. `out` of its
-  /// products has room for whole tiles of 16 columns.
-  QuantizedProducts prompt;
-  BlockProduct dot_f32;
-  BlockProduct dot_f16;
-  BlockProduct dot_bf16;
+  /// For the tokens of prompts; where there are none, decode's serve those too.
+  PromptProducts prompt;
+  Dot dot_f32;
+  Dot dot_f16;
+  Dot dot_bf16;
   /// One token of blocks from `length` floats, a multiple of 32. Its blocks are kColumnLanes blocks apart, as in
   /// Columns.
   void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);

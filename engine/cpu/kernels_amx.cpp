@@ -11,20 +11,13 @@ namespace sluice::engine::cpu {
 const Kernels& amx_kernels() {
   static const Kernels kKernels = [] {
     Kernels kernels = avx512_kernels();
-    kernels.decode = {.q4_0 = {dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>},
-                      .q4_1 = {dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>},
-                      .q5_1 = {dot_tiles<Avx512, AmxTiles, Q5_1Bytes<Avx512>>},
-                      .q8_0 = {dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>},
+    kernels.decode = {.q4_0 = dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
+                      .q4_1 = dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
+                      .q5_1 = dot_tiles<Avx512, AmxTiles, Q5_1Bytes<Avx512>>,
+                      .q8_0 = dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
                       .begin = AmxTiles::begin_bytes,
                       .end = AmxTiles::end};
-    kernels.prompt = {
-        .take = Activations::kBf16,
-        .q4_0 = {dot_prompt<Avx512, AmxTiles, Q4_0Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q4_0Bytes<Avx512>>},
-        .q4_1 = {dot_prompt<Avx512, AmxTiles, Q4_1Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q4_1Bytes<Avx512>>},
-        .q5_1 = {dot_prompt<Avx512, AmxTiles, Q5_1Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q5_1Bytes<Avx512>>},
-        .q8_0 = {dot_prompt<Avx512, AmxTiles, Q8_0Bytes<Avx512>>, dot_prompt_pair<Avx512, AmxTiles, Q8_0Bytes<Avx512>>},
-        .begin = AmxTiles::begin_floats,
-        .end = AmxTiles::end};
+    kernels.prompt = prompt_products<Avx512, AmxTiles>();
     kernels.f16.attend_prompt = attend_prompt<Avx512, AmxTiles, F16>;
     kernels.bf16.attend_prompt = attend_prompt<Avx512, AmxTiles, Bf16>;
     kernels.int8.attend_prompt = attend_prompt<Avx512, AmxTiles, Int8>;

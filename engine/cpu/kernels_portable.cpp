@@ -174,10 +174,10 @@ void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, fl
 }
 
 constexpr Kernels kKernels = make_kernels<Portable>({.take = Activations::kFloat,
-                                                     .q4_0 = {dot_quant<Q4_0>},
-                                                     .q4_1 = {dot_quant<Q4_1>},
-                                                     .q5_1 = {dot_quant<Q5_1>},
-                                                     .q8_0 = {dot_quant<Q8_0>}});
+                                                     .q4_0 = dot_quant<Q4_0>,
+                                                     .q4_1 = dot_quant<Q4_1>,
+                                                     .q5_1 = dot_quant<Q5_1>,
+                                                     .q8_0 = dot_quant<Q8_0>});
 
 }  // namespace
 

@@ -4,7 +4,11 @@ namespace sluice::engine::cpu {
 
 namespace {
 
-const BlockProduct& product_for(const Kernels& kernels, const QuantizedProducts& quantized, TensorType type) {
+// How much of a tile's columns the L2 cache holds beside two panels' weights.
+constexpr int64_t kTileBytes = 768 << 10;
+constexpr int32_t kTileColumnsMax = 512;
+
+Dot product_of(const Kernels& kernels, TensorType type) {
   switch (type) {
     case TensorType::kF32:
       return kernels.dot_f32;
@@ -13,22 +17,28 @@ const BlockProduct& product_for(const Kernels& kernels, const QuantizedProducts&
     case TensorType::kBf16:
       return kernels.dot_bf16;
     case TensorType::kQ4_0:
-      return quantized.q4_0;
+      return kernels.decode.q4_0;
     case TensorType::kQ4_1:
-      return quantized.q4_1;
+      return kernels.decode.q4_1;
     case TensorType::kQ5_1:
-      return quantized.q5_1;
+      return kernels.decode.q5_1;
     case TensorType::kQ5_0:
     case TensorType::kQ8_0:
-      return quantized.q8_0;
+      return kernels.decode.q8_0;
   }
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
 
-/// The products of a panel of this type with a tile's kind of columns.
-const BlockProduct& product_for(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& tile,
-                                TensorType type) {
-  return product_for(kernels, tile.token < columns.decode_count() ? kernels.decode : kernels.prompt, type);
+Unpack unpack_of(const PromptProducts& products, TensorType type) {
+  if (type == TensorType::kQ4_0) return products.q4_0;
+  if (type == TensorType::kQ4_1) return products.q4_1;
+  if (type == TensorType::kQ5_1) return products.q5_1;
+  SLUICE_CHECK(type == TensorType::kQ5_0 || type == TensorType::kQ8_0);
+  return products.q8_0;
+}
+
+int32_t round_up(int32_t count, int32_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
 }
 
 /// Calls body(to's element, product, row) for a panel whose rows are not all there.
@@ -85,19 +95,44 @@ PanelRef find_panel(const PackedMatrix& matrix, int32_t panel) {
 
 void multiply_panel(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& panel, const ColumnTile& tile,
                     PanelProducts& products) {
-  const BlockProduct& product = product_for(kernels, columns, tile, panel.part->type);
-  product.panel(panel.data(), columns.from(tile.token), tile.count, products.data());
+  product_of(kernels, panel.part->type)(panel.data(), columns.from(tile.token), tile.count, products.data());
 }
 
-void multiply_panels(const Kernels& kernels, const ColumnBuffer& columns, const PanelRef& first, const PanelRef& second,
-                     const ColumnTile& tile, ProductMemory& memory) {
-  const BlockProduct& product = product_for(kernels, columns, tile, first.part->type);
-  if (product.pair != nullptr && first.part->type == second.part->type) {
-    return product.pair(first.data(), second.data(), columns.from(tile.token), tile.count, memory.first.data(),
-                        memory.second.data());
+Status ProductMemory::reserve(int32_t length) {
+  if (length <= length_max_) return Status();
+  const size_t bytes = 2 * static_cast<size_t>(length) * kPanelRows * sizeof(uint16_t);
+  SLUICE_ASSIGN_OR_RETURN(weights_, HugeBuffer::allocate(bytes, "unpacked weights"));
+  length_max_ = length;
+  return Status();
+}
+
+int32_t prompt_tile_columns(int32_t length, int32_t count, int32_t pair_count, int32_t threads) {
+  constexpr int32_t kItemsPerThread = 4;  // enough for claims to even out
+  const auto fitting = static_cast<int32_t>(kTileBytes / (int64_t{length} * int64_t{sizeof(uint16_t)}));
+  const int32_t tiles_wanted = (threads * kItemsPerThread + pair_count - 1) / pair_count;
+  const int32_t shared = round_up((count + tiles_wanted - 1) / tiles_wanted, kPromptStep);
+  return std::clamp(std::min(fitting / kPromptStep * kPromptStep, shared), kPromptStep, kTileColumnsMax);
+}
+
+void unpack_pair(const Kernels& kernels, const PanelPair& pair, ProductMemory& memory) {
+  int32_t index = 0;
+  for (const PanelRef& panel : {pair.first, pair.second}) {
+    const Unpack unpack = unpack_of(kernels.prompt, panel.part->type);
+    unpack(panel.data(), panel.part->length / kQuantBlock, memory.weights(index++));
   }
-  multiply_panel(kernels, columns, first, tile, memory.first);
-  multiply_panel(kernels, columns, second, tile, memory.second);
+}
+
+void multiply_unpacked(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& step,
+                       ProductMemory& memory) {
+  const int32_t blocks = columns.length() / kQuantBlock;
+  kernels.prompt.multiply({.columns = columns.from(step.token).halves,
+                           .tile_stride = int64_t{blocks} * kQuantBlock * kColumnLanes,
+                           .tiles = (step.count + kColumnLanes - 1) / kColumnLanes,
+                           .blocks = blocks,
+                           .first = memory.weights(0),
+                           .second = memory.weights(1),
+                           .first_out = memory.first.data(),
+                           .second_out = memory.second.data()});
 }
 
 }  // namespace sluice::engine::cpu

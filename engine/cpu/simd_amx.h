@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include "engine/cpu/kernels.h"
+
 // Included by the file that is compiled for AMX alone.
 
 namespace sluice::engine::cpu {
@@ -30,7 +32,7 @@ struct AmxTiles {
 
   /// For multiply().
   static void begin_bytes() { _tile_loadconfig(&kByteShapes); }
-  /// For add_products().
+  /// For add_products() and multiply_pair().
   static void begin_floats() { _tile_loadconfig(&kFloatShapes); }
   static void end() { _tile_release(); }
 
@@ -71,38 +73,22 @@ struct AmxTiles {
     }
   }
 
-  /// The same for two sets of weights and up to 2 tiles of columns.
-  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* first, const uint16_t* second,
-                           int32_t blocks, int32_t tiles, float* first_out, float* second_out) {
+  /// See PairProduct and EmulatedTiles. All sums stay in registers, and each tile that is loaded is used twice.
+  static void multiply_pair(const PairProduct& task) {
     asm volatile("" ::: "memory");
-    _tile_loadd(0, first_out, 64);
-    _tile_loadd(1, second_out, 64);
-    if (tiles == 1) {
-      for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, first += kBlockHalves, second += kBlockHalves) {
-        _tile_loadd(6, x, 64);
-        _tile_loadd(4, first, 64);
-        _tile_dpbf16ps(0, 6, 4);
-        _tile_loadd(5, second, 64);
-        _tile_dpbf16ps(1, 6, 5);
-      }
+    _tile_zero(0);
+    _tile_zero(1);
+    if (task.tiles == 1) {
+      add_one(task);
     } else {
-      _tile_loadd(2, first_out + kTileFloats, 64);
-      _tile_loadd(3, second_out + kTileFloats, 64);
-      for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, first += kBlockHalves, second += kBlockHalves) {
-        _tile_loadd(6, x, 64);
-        _tile_loadd(4, first, 64);
-        _tile_dpbf16ps(0, 6, 4);
-        _tile_loadd(5, second, 64);
-        _tile_dpbf16ps(1, 6, 5);
-        _tile_loadd(7, x + tile_stride, 64);
-        _tile_dpbf16ps(2, 7, 4);
-        _tile_dpbf16ps(3, 7, 5);
-      }
-      _tile_stored(2, first_out + kTileFloats, 64);
-      _tile_stored(3, second_out + kTileFloats, 64);
+      _tile_zero(2);
+      _tile_zero(3);
+      add_two(task);
+      _tile_stored(2, task.first_out + kTileFloats, 64);
+      _tile_stored(3, task.second_out + kTileFloats, 64);
     }
-    _tile_stored(0, first_out, 64);
-    _tile_stored(1, second_out, 64);
+    _tile_stored(0, task.first_out, 64);
+    _tile_stored(1, task.second_out, 64);
   }
 
  private:
@@ -129,6 +115,30 @@ struct AmxTiles {
     _tile_stored(1, out + kTileFloats, 64);
     _tile_stored(2, out + 2 * kTileFloats, 64);
     _tile_stored(3, out + 3 * kTileFloats, 64);
+  }
+
+  static void add_one(const PairProduct& task) {
+    for (int64_t at = 0; at < task.blocks * kBlockHalves; at += kBlockHalves) {
+      _tile_loadd(6, task.columns + at, 64);
+      _tile_loadd(4, task.first + at, 64);
+      _tile_dpbf16ps(0, 6, 4);
+      _tile_loadd(5, task.second + at, 64);
+      _tile_dpbf16ps(1, 6, 5);
+    }
+  }
+
+  static void add_two(const PairProduct& task) {
+    const uint16_t* later_columns = task.columns + task.tile_stride;
+    for (int64_t at = 0; at < task.blocks * kBlockHalves; at += kBlockHalves) {
+      _tile_loadd(6, task.columns + at, 64);
+      _tile_loadd(4, task.first + at, 64);
+      _tile_dpbf16ps(0, 6, 4);
+      _tile_loadd(5, task.second + at, 64);
+      _tile_dpbf16ps(1, 6, 5);
+      _tile_loadd(7, later_columns + at, 64);
+      _tile_dpbf16ps(2, 7, 4);
+      _tile_dpbf16ps(3, 7, 5);
+    }
   }
 
   // Static, as g++ 12 takes LDTILECFG for a load of 8 bytes, and would not store the rest of a local one.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "engine/cpu/kernels.h"
 #include "engine/tensor_type.h"
 
 // The definition of the vector wrapper: each operation in plain C++, for any machine. Kernels written against it give
@@ -242,11 +243,11 @@ struct EmulatedTiles {
     }
   }
 
-  /// The same for two sets of weights and up to 2 tiles of columns.
-  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* first, const uint16_t* second,
-                           int32_t blocks, int32_t tiles, float* first_out, float* second_out) {
-    add_products(x, tile_stride, first, blocks, tiles, first_out);
-    add_products(x, tile_stride, second, blocks, tiles, second_out);
+  static void multiply_pair(const PairProduct& task) {
+    std::fill_n(task.first_out, task.tiles * kColumns * 16, 0.0F);
+    std::fill_n(task.second_out, task.tiles * kColumns * 16, 0.0F);
+    add_products(task.columns, task.tile_stride, task.first, task.blocks, task.tiles, task.first_out);
+    add_products(task.columns, task.tile_stride, task.second, task.blocks, task.tiles, task.second_out);
   }
 
  private:

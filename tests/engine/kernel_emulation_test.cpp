@@ -44,21 +44,36 @@ std::vector<float> product(Dot dot, const std::vector<std::byte>& panel, const T
   return out;
 }
 
-std::vector<float> product(const QuantizedProducts& products, BlockProduct QuantizedProducts::*type,
+std::vector<float> product(const QuantizedProducts& products, Dot QuantizedProducts::*type,
                            const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
   products.begin();
-  std::vector<float> out = product((products.*type).panel, panel, columns, count);
+  std::vector<float> out = product(products.*type, panel, columns, count);
   products.end();
   return out;
 }
 
-/// Of the panel and of the same once more; both halves are the same.
-std::vector<float> pair_product(const QuantizedProducts& products, BlockProduct QuantizedProducts::*type,
-                                const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
-  std::vector<float> out(static_cast<size_t>((count + 15) / 16 * 16 * kPanelRows));
+/// Of the panel and of the same once more, `step` tiles of 16 columns at a time; both halves are the same.
+std::vector<float> prompt_product(const PromptProducts& products, Unpack PromptProducts::*type,
+                                  const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count,
+                                  int32_t step = 2) {
+  const int32_t blocks = columns.length / kQuantBlock;
+  const int32_t tiles = (count + 15) / 16;
+  std::vector<uint16_t> weights(static_cast<size_t>(columns.length * kPanelRows));
+  std::vector<float> out(static_cast<size_t>(tiles * 16 * kPanelRows));
   std::vector<float> again(out.size());
   products.begin();
-  (products.*type).pair(panel.data(), panel.data(), columns.view(), count, out.data(), again.data());
+  (products.*type)(panel.data(), blocks, weights.data());
+  for (int32_t tile = 0; tile < tiles; tile += step) {
+    const int64_t stride = int64_t{blocks} * kQuantBlock * 16;
+    products.multiply({.columns = columns.halves.data() + tile * stride,
+                       .tile_stride = stride,
+                       .tiles = std::min(step, tiles - tile),
+                       .blocks = blocks,
+                       .first = weights.data(),
+                       .second = weights.data(),
+                       .first_out = &out[static_cast<size_t>(tile * 16 * kPanelRows)],
+                       .second_out = &again[static_cast<size_t>(tile * 16 * kPanelRows)]});
+  }
   products.end();
   EXPECT_EQ(out, again);
   out.resize(static_cast<size_t>(count * kPanelRows));
@@ -67,13 +82,15 @@ std::vector<float> pair_product(const QuantizedProducts& products, BlockProduct 
 
 struct QuantizedCase {
   const char* name;
-  BlockProduct QuantizedProducts::*type;
+  Dot QuantizedProducts::*type;
+  Unpack PromptProducts::*unpack;
   BlockShape shape;
 };
-constexpr QuantizedCase kQuantized[] = {{"q4_0", &QuantizedProducts::q4_0, {kQ4_0BlockBytes, 255, 16}},
-                                        {"q4_1", &QuantizedProducts::q4_1, {kQ4_1BlockBytes, 255, 32}},
-                                        {"q5_1", &QuantizedProducts::q5_1, {kQ5_1BlockBytes, 31, 32}},
-                                        {"q8_0", &QuantizedProducts::q8_0, {kQ8_0BlockBytes, 255, 16}}};
+constexpr QuantizedCase kQuantized[] = {
+    {"q4_0", &QuantizedProducts::q4_0, &PromptProducts::q4_0, {kQ4_0BlockBytes, 255, 16}},
+    {"q4_1", &QuantizedProducts::q4_1, &PromptProducts::q4_1, {kQ4_1BlockBytes, 255, 32}},
+    {"q5_1", &QuantizedProducts::q5_1, &PromptProducts::q5_1, {kQ5_1BlockBytes, 31, 32}},
+    {"q8_0", &QuantizedProducts::q8_0, &PromptProducts::q8_0, {kQ8_0BlockBytes, 255, 16}}};
 
 TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
   for (const QuantizedCase& test : kQuantized) {
@@ -85,18 +102,17 @@ TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
         const TestColumns columns(native(), count, blocks * kQuantBlock, random_);
         ASSERT_EQ(product(native().decode, test.type, panel, columns, count),
                   product(emulated().decode, test.type, panel, columns, count));
-        const std::vector<float> prompt = product(native().prompt, test.type, panel, columns, count);
-        ASSERT_EQ(prompt, product(emulated().prompt, test.type, panel, columns, count));
-        if ((native().prompt.*test.type).pair == nullptr) continue;
-        ASSERT_EQ(prompt, pair_product(native().prompt, test.type, panel, columns, count));
-        ASSERT_EQ(prompt, pair_product(emulated().prompt, test.type, panel, columns, count));
+        if (!native().prompt.exist()) continue;
+        const std::vector<float> prompt = prompt_product(native().prompt, test.unpack, panel, columns, count);
+        ASSERT_EQ(prompt, prompt_product(native().prompt, test.unpack, panel, columns, count, 1));
+        ASSERT_EQ(prompt, prompt_product(emulated().prompt, test.unpack, panel, columns, count));
       }
     }
   }
 }
 
 TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
-  for (const BlockProduct Kernels::*type : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
+  for (const Dot Kernels::*type : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
     std::vector<std::byte> panel(100 * kPanelRows * sizeof(float));
     // Halves of both signs below 2, which are as good as floats.
     for (size_t i = 0; i < panel.size(); ++i) {
@@ -104,8 +120,7 @@ TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
     }
     for (const int32_t count : {1, 5, 8, 13}) {
       const TestColumns columns(native(), count, 96, random_);
-      ASSERT_EQ(product((native().*type).panel, panel, columns, count),
-                product((emulated().*type).panel, panel, columns, count));
+      ASSERT_EQ(product(native().*type, panel, columns, count), product(emulated().*type, panel, columns, count));
     }
   }
 }
@@ -267,14 +282,12 @@ TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
       columns.restore_floats(count);
       const std::vector<float> wanted = product(portable_kernels().decode, test.type, panel, columns, count);
       const std::vector<float> decoded = product(emulated().decode, test.type, panel, columns, count);
-      const std::vector<float> prompt = product(emulated().prompt, test.type, panel, columns, count);
+      for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(decoded[i], wanted[i], 0.02) << i;
+      if (!emulated().prompt.exist()) continue;
+      const std::vector<float> prompt = prompt_product(emulated().prompt, test.unpack, panel, columns, count);
       float largest = 0;
       for (const float value : wanted) largest = std::max(largest, std::abs(value));
-      const float allowed = emulated().prompt.take == Activations::kBf16 ? 0.02F * largest : 0.02F;
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        ASSERT_NEAR(decoded[i], wanted[i], 0.02) << i;
-        ASSERT_NEAR(prompt[i], wanted[i], allowed) << i;
-      }
+      for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(prompt[i], wanted[i], 0.02F * largest) << i;
     }
   }
 }
@@ -311,18 +324,23 @@ TEST_P(EmulatedKernels, PassTheCheckAtStart) {
 TEST_P(EmulatedKernels, FailTheCheckAtStartWhenOneOfThemIsWrong) {
   const auto message_of = [](const Kernels& kernels) { return check_kernels(kernels, "emulated").message(); };
   Kernels broken = emulated();
-  broken.decode.q4_1.panel = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
-    emulated_kernels(CpuIsa::kAvx512).decode.q4_1.panel(panel, columns, count, out);
+  broken.decode.q4_1 = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
+    emulated_kernels(CpuIsa::kAvx512).decode.q4_1(panel, columns, count, out);
     out[count * kPanelRows - 1] += 10;
   };
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q4_1"));
   broken = emulated();
-  // Where both kinds of tokens are computed alike, the drawn ones' products serve prompts too.
-  (broken.prompt.take == broken.decode.take ? broken.decode : broken.prompt).q8_0 = {
-      [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
-        std::fill_n(out, count * kPanelRows, std::nanf(""));
-      }};
+  broken.decode.q8_0 = [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
+    std::fill_n(out, count * kPanelRows, std::nanf(""));
+  };
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q8_0"));
+  if (emulated().prompt.exist()) {
+    broken = emulated();
+    broken.prompt.q5_1 = [](const std::byte* /*panel*/, int32_t blocks, uint16_t* weights) {
+      std::fill_n(weights, blocks * kQuantBlock * kPanelRows, uint16_t{0});
+    };
+    EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q5_1"));
+  }
   broken = emulated();
   broken.f16.attend = [](const AttendTask& task) { std::fill_n(task.out, task.head_dim, 0.0F); };
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("attention"));
