@@ -69,7 +69,9 @@ class AttentionState {
       const float* sums = sums_of(state_, query);
       float* out = task_.out + query / task_.group * task_.out_stride + int64_t{query % task_.group} * task_.head_dim;
       const float factor = 1.0F / *total_of(state_, query);
-      for (int32_t d = 0; d < task_.head_dim; ++d) out[d] = sums[d] * factor;
+      const int32_t whole = task_.head_dim - task_.head_dim % V::kLanes;
+      for (int32_t d = 0; d < whole; d += V::kLanes) V::store(out + d, V::mul(V::load(sums + d), V::set(factor)));
+      for (int32_t d = whole; d < task_.head_dim; ++d) out[d] = sums[d] * factor;
     }
   }
 

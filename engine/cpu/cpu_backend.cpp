@@ -1,6 +1,7 @@
 #include "engine/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -31,10 +32,15 @@ struct Activation {
   float* row(int32_t token) { return values.as<float>() + int64_t{token} * width; }
 };
 
+/// Tiles are loaded fastest from whole lines.
+struct alignas(64) CacheLine {
+  std::array<float, 16> floats;
+};
+
 /// What each worker needs for itself.
 struct alignas(64) WorkerMemory {
   ProductMemory products;
-  std::vector<float> attention;
+  std::vector<CacheLine> attention;
   SamplerScratch sampler;
 };
 
@@ -243,7 +249,7 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
   const int32_t heads = layout.kv_head_count;
   const auto task_of = [&](ThreadPool::Worker& worker, int32_t tile, int32_t head) {
     return attend_task(attention_.tiles()[static_cast<size_t>(tile)], head, activation(out), activation(qkv), params,
-                       memory(worker).attention.data());
+                       memory(worker).attention.data()->floats.data());
   };
   const auto attend_prompt = layout.head_dim % kPromptHeadStep == 0 ? kernels.attend_prompt : kernels.attend;
   const auto partials_of = [&](int32_t tile, int32_t head) {
@@ -270,8 +276,8 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
 
 void CpuBackend::plan_attention(int32_t group) {
   const KvLayout& layout = cache_.layout();
-  const auto scratch_floats = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim));
-  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_floats));
+  const auto scratch_lines = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim) / 16 + 1);
+  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_lines));
   const auto floats = static_cast<int64_t>(partials_.size() / sizeof(float));
   attention_.make(*batch_, pool_.thread_count(), layout.kv_head_count,
                   floats / attend_partial_floats(group, layout.head_dim));

@@ -16,7 +16,7 @@ inline constexpr int32_t kPanelRows = 16;    ///< weight rows computed together
 inline constexpr int32_t kQuantBlock = 32;   ///< elements that share a scale
 inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is one partial result
 inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
-inline constexpr int32_t kQueryTokens = 16;  ///< tokens of one AttendTask at most
+inline constexpr int32_t kQueryTokens = 32;  ///< tokens of one AttendTask at most
 inline constexpr int32_t kPromptHeadStep = 32;
 
 // Bytes of one block of a packed panel (packed_matrix.h says what they hold).

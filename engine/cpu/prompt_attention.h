@@ -30,13 +30,9 @@ class PromptAttention {
   void run() {
     take_queries();
     for (int32_t span = 0; span < attend_span_count(task_); ++span) {
-      const int32_t key_count = state_.key_count(span);
-      floats_.fill(span, key_count);
-      take_keys(key_count);
-      take_values(key_count);
-      score(key_count);
-      for (int32_t query = state_.first_query(span); query < query_count_; ++query) weigh(query, span, key_count);
-      add_values(key_count);
+      take_span(span);
+      const int32_t first = state_.first_query(span) / kQueries * kQueries;
+      for (int32_t query = first; query < query_count_; query += kQueries) attend(query, span);
       state_.merge(span, partial_);
     }
     state_.finish();
@@ -44,12 +40,13 @@ class PromptAttention {
 
  private:
   static constexpr int32_t kTile = 16;
-  static constexpr int32_t kBlockHalves = 512;  // of a tile: 16 x 32
+  static constexpr int32_t kQueries = 2 * kTile;  // which are treated at a time
+  static constexpr int32_t kBlockHalves = 512;    // of a tile: 16 x 32
+  static constexpr int32_t kTileFloats = kTile * kTile;
   static constexpr int32_t kSpanBlocks = kKeySpan / kQuantBlock;
+  static constexpr float kLowest = AttentionState<V>::kLowest;
 
   uint16_t* halves(int64_t begin) const { return reinterpret_cast<uint16_t*>(task_.scratch + begin); }
-  float* scores() const { return task_.scratch + layout_.scores_begin; }
-  float* sums() const { return task_.scratch + layout_.sums_begin; }
 
   void take_queries() {
     uint16_t* to = halves(layout_.queries_begin);
@@ -63,100 +60,154 @@ class PromptAttention {
     }
   }
 
-  // Keys past key_count are whatever lies there: their scores are never used.
-  void take_keys(int32_t key_count) {
-    uint16_t* to = halves(layout_.keys_begin);
+  void take_span(int32_t span) {
+    const int32_t key_count = state_.key_count(span);
+    if (task_.block_size % kKeyLanes == 0) return take_from(PagedSpan<V, ElementOf<V>>(task_, span), key_count);
+    floats_.fill(span, key_count);
+    take_from(floats_, key_count);
+  }
+
+  template <typename Span>
+  void take_from(const Span& span, int32_t key_count) {
     for (int32_t key = 0; key < key_count; key += kTile) {
-      const float* keys = floats_.keys(key);
-      for (int32_t pair = 0; pair < task_.head_dim / 2; ++pair, to += 2 * kTile, keys += 2 * kKeyLanes) {
-        V::store_bf16_pairs(to, V::load(keys), V::load(keys + kKeyLanes));
+      take_keys(span, key);
+      take_values(span, key, key_count - key < kTile ? key_count - key : kTile);
+    }
+    // Values come in blocks of 32: their weights are zero past the end, and what lies there need not be numbers.
+    const int32_t end = (key_count + kTile - 1) / kTile * kTile;
+    if (end % kQuantBlock != 0) take_values(span, end, 0);
+  }
+
+  // Of 16 keys; those past the end are whatever lies there: their scores are never used.
+  template <typename Span>
+  void take_keys(const Span& span, int32_t key) {
+    const auto* keys = span.keys(key);
+    uint16_t* to = halves(layout_.keys_begin) + int64_t{key} * task_.head_dim;
+    for (int32_t pair = 0; pair < task_.head_dim / 2; ++pair, to += 2 * kTile, keys += 2 * kKeyLanes) {
+      V::store_bf16_pairs(to, Span::load(keys), Span::load(keys + kKeyLanes));
+    }
+    if constexpr (Span::kHasScales) {
+      V::store(key_scales() + key, V::load(span.key_scales(key)));
+      V::store(value_scales() + key, V::load(span.value_scales(key)));
+    }
+  }
+
+  // The first `count` of 16 values; those past them are zero.
+  template <typename Span>
+  void take_values(const Span& span, int32_t key, int32_t count) {
+    const auto* values = count > 0 ? span.values(key) : nullptr;
+    uint16_t* to = halves(layout_.values_begin) + key / kQuantBlock * kBlockHalves + key % kQuantBlock * kTile;
+    for (int32_t i = 0; i < kTile; i += 2, values += 2 * span.value_stride(), to += 2 * kTile) {
+      for (int32_t d = 0; d < task_.head_dim; d += kTile) {
+        const auto first = i < count ? Span::load(values + d) : V::set(0);
+        const auto second = i + 1 < count ? Span::load(values + span.value_stride() + d) : V::set(0);
+        V::store_bf16_pairs(to + int64_t{d} * kKeySpan, first, second);
       }
     }
   }
 
-  // Values past key_count are zero: their weights are, and what lies there need not be numbers.
-  void take_values(int32_t key_count) {
-    const int32_t end = (key_count + kQuantBlock - 1) / kQuantBlock * kQuantBlock;
-    const auto zero = V::set(0);
-    for (int32_t key = 0; key < end; key += 2) {
-      uint16_t* to = halves(layout_.values_begin) + key / kQuantBlock * kBlockHalves + key % kQuantBlock * kTile;
-      for (int32_t d = 0; d < task_.head_dim; d += kTile, to += kSpanBlocks * kBlockHalves) {
-        const auto first = key < key_count ? V::load(floats_.values(key) + d) : zero;
-        const auto second = key + 1 < key_count ? V::load(floats_.values(key + 1) + d) : zero;
-        V::store_bf16_pairs(to, first, second);
-      }
+  /// Up to kQueries queries from `query` on: one span's partial result.
+  void attend(int32_t query, int32_t span) {
+    const int32_t end = query_count_ - query < kQueries ? query_count_ : query + kQueries;
+    const int32_t tiles = (end - query + kTile - 1) / kTile;
+    const int32_t seen = state_.seen(end - 1, span);  // by the last, which sees most
+    const int32_t key_count = seen < kKeySpan ? seen : kKeySpan;
+    const int32_t blocks = (key_count + kQuantBlock - 1) / kQuantBlock;
+    score(query, tiles, blocks);
+    for (int32_t i = 0; i < end - query; ++i) {
+      if (state_.seen(query + i, span) > 0) weigh(query, i, span, blocks);
+    }
+    add_values(query, end - query, tiles, blocks);
+  }
+
+  float* key_scales() const { return task_.scratch + layout_.scales_begin; }
+  float* value_scales() const { return key_scales() + kKeySpan; }
+  float* scores_of(int32_t i, int32_t group) const {
+    return task_.scratch + layout_.scores_begin + (group * kQueries + i) * kTile;
+  }
+
+  void score(int32_t query, int32_t tiles, int32_t blocks) const {
+    const int64_t head_halves = layout_.head_blocks * kBlockHalves;
+    const uint16_t* keys = halves(layout_.keys_begin);
+    for (int32_t group = 0; group < 2 * blocks; group += 2, keys += 2 * head_halves) {
+      T::multiply_pair({.columns = halves(layout_.queries_begin) + query / kTile * head_halves,
+                        .tile_stride = head_halves,
+                        .tiles = tiles,
+                        .blocks = static_cast<int32_t>(layout_.head_blocks),
+                        .first = keys,
+                        .second = keys + head_halves,
+                        .first_out = scores_of(0, group),
+                        .second_out = scores_of(0, group + 1)});
     }
   }
 
-  /// out[column tile][16][16] = x times weights, `blocks` tiles long.
-  void multiply(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks, float* out) const {
-    for (int64_t i = 0; i < layout_.query_tiles * kTile * kTile; i += V::kLanes) V::store(out + i, V::set(0));
-    for (int64_t tile = 0; tile < layout_.query_tiles; tile += 4) {
-      const auto tiles = static_cast<int32_t>(layout_.query_tiles - tile < 4 ? layout_.query_tiles - tile : 4);
-      T::add_products(x + tile * tile_stride, tile_stride, weights, blocks, tiles, out + tile * kTile * kTile);
-    }
-  }
-
-  void score(int32_t key_count) {
-    const auto blocks = static_cast<int32_t>(layout_.head_blocks);
-    for (int32_t group = 0; group * kTile < key_count; ++group) {
-      multiply(halves(layout_.queries_begin), layout_.head_blocks * kBlockHalves,
-               halves(layout_.keys_begin) + group * layout_.head_blocks * kBlockHalves, blocks, scores_of(0, group));
-    }
-  }
-
-  float* scores_of(int32_t query, int32_t group) const {
-    return scores() + (group * layout_.query_tiles * kTile + query) * kTile;
-  }
-
-  // Scores become weights relative to the span's highest; groups of keys past key_count get none.
-  void weigh(int32_t query, int32_t span, int32_t key_count) {
-    const int32_t groups = (key_count + kTile - 1) / kTile;
-    const int32_t seen = state_.seen(query, span);
-    auto top = V::set(AttentionState<V>::kLowest);
-    for (int32_t group = 0; group < groups; ++group) {
-      float* scores = scores_of(query, group);
-      auto score = V::mul(V::load(scores), V::set(task_.scale));
-      if constexpr (ElementOf<V>::kHasScales) score = V::mul(score, V::load(floats_.key_scales(group * kTile)));
-      V::store(scores, score);
-      const int32_t seen_here = seen > group * kTile ? seen - group * kTile : 0;
-      for (int32_t key = seen_here; key < kTile; ++key) scores[key] = AttentionState<V>::kLowest;
-      top = V::max(top, V::load(scores));
-    }
-    const float highest = V::max_of(top);
+  // Scores become weights relative to the span's highest; keys that the query doesn't see get none.
+  void weigh(int32_t query, int32_t i, int32_t span, int32_t blocks) {
+    const int32_t seen = state_.seen(query + i, span);
+    const int32_t groups = seen < kKeySpan ? (seen + kTile - 1) / kTile : kKeySpan / kTile;
+    const float highest = scale_scores(i, groups, seen);
     auto total = V::set(0);
-    uint16_t* row =
-        halves(layout_.weights_begin) + query / kTile * kSpanBlocks * kBlockHalves + query % kTile * kQuantBlock;
-    for (int32_t group = 0; group < (groups + 1) / 2 * 2; ++group) {
+    uint16_t* row = halves(layout_.weights_begin) + i / kTile * kSpanBlocks * kBlockHalves + i % kTile * kQuantBlock;
+    for (int32_t group = 0; group < 2 * blocks; ++group) {
       auto weight = V::set(0);
       if (group < groups) {
-        const auto score = V::load(scores_of(query, group));
+        const auto score = V::load(scores_of(i, group));
         const auto distance = V::sub(score, V::set(highest));
-        weight = V::zero_unless_at_least(exponential<V>(distance), score, V::set(0.5F * AttentionState<V>::kLowest));
+        weight = V::zero_unless_at_least(exponential<V>(distance), score, V::set(0.5F * kLowest));
         total = V::add(total, weight);
-        if constexpr (ElementOf<V>::kHasScales) weight = V::mul(weight, V::load(floats_.value_scales(group * kTile)));
+        if constexpr (ElementOf<V>::kHasScales) weight = V::mul(weight, V::load(value_scales() + group * kTile));
       }
       V::store_bf16(row + group / 2 * kBlockHalves + group % 2 * kTile, weight);
     }
-    *state_.top_of(partial_, query) = highest;
-    *state_.total_of(partial_, query) = V::sum_of(total);
+    *state_.top_of(partial_, query + i) = highest;
+    *state_.total_of(partial_, query + i) = V::sum_of(total);
   }
 
-  void add_values(int32_t key_count) {
-    const int32_t blocks = (key_count + kQuantBlock - 1) / kQuantBlock;
-    for (int32_t d = 0; d < task_.head_dim; d += kTile) {
-      multiply(halves(layout_.weights_begin), kSpanBlocks * kBlockHalves,
-               halves(layout_.values_begin) + d / kTile * kSpanBlocks * kBlockHalves, blocks, sums());
-      for (int32_t query = 0; query < query_count_; ++query) {
-        V::store(state_.sums_of(partial_, query) + d, V::load(sums() + query * kTile));
+  // Returns the highest; the others of the last group become the lowest.
+  float scale_scores(int32_t i, int32_t groups, int32_t seen) const {
+    auto top = V::set(kLowest);
+    for (int32_t group = 0; group < groups; ++group) {
+      auto score = V::mul(V::load(scores_of(i, group)), V::set(task_.scale));
+      if constexpr (ElementOf<V>::kHasScales) score = V::mul(score, V::load(key_scales() + group * kTile));
+      const int32_t unseen = (group + 1) * kTile - seen;
+      if (unseen > 0) score = V::min(score, V::load(kLimits + unseen));
+      V::store(scores_of(i, group), score);
+      top = V::max(top, score);
+    }
+    return V::max_of(top);
+  }
+
+  void add_values(int32_t query, int32_t count, int32_t tiles, int32_t blocks) {
+    float* sums = task_.scratch + layout_.sums_begin;
+    const uint16_t* values = halves(layout_.values_begin);
+    for (int32_t d = 0; d < task_.head_dim; d += 2 * kTile, values += 2 * kSpanBlocks * kBlockHalves) {
+      T::multiply_pair({.columns = halves(layout_.weights_begin),
+                        .tile_stride = kSpanBlocks * kBlockHalves,
+                        .tiles = tiles,
+                        .blocks = blocks,
+                        .first = values,
+                        .second = values + kSpanBlocks * kBlockHalves,
+                        .first_out = sums,
+                        .second_out = sums + 2 * kTileFloats});
+      for (int32_t i = 0; i < count; ++i) {
+        float* to = state_.sums_of(partial_, query + i) + d;
+        V::store(to, V::load(sums + i * kTile));
+        V::store(to + kTile, V::load(sums + 2 * kTileFloats + i * kTile));
       }
     }
   }
+
+  // From place `unseen` on, 16 upper bounds of scores of which the last `unseen` are the lowest.
+  static constexpr float kHighest = 3e38F;
+  static constexpr float kLimits[2 * kTile] = {
+      kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest,
+      kHighest, kHighest, kHighest, kHighest, kHighest, kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,
+      kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest};
 
   const AttendTask& task_;
   const PromptAttentionLayout layout_;
   const int32_t query_count_;
-  FloatSpan<V, ElementOf<V>> floats_;
+  FloatSpan<V, ElementOf<V>> floats_;  // where blocks don't hold whole groups of keys
   AttentionState<V> state_;
   float* const partial_;  // a partial result: of one span
 };

@@ -16,9 +16,10 @@ struct PromptAttentionLayout {
         keys_begin(aligned(queries_begin + query_tiles * 16 * head_dim / 2)),
         values_begin(aligned(keys_begin + kKeySpan * head_dim / 2)),
         weights_begin(aligned(values_begin + kKeySpan * head_dim / 2)),
-        scores_begin(aligned(weights_begin + query_tiles * 16 * kKeySpan / 2)),
-        sums_begin(scores_begin + query_tiles * 16 * kKeySpan),
-        state_begin(sums_begin + query_tiles * 16 * 16),
+        scores_begin(aligned(weights_begin + 32 * kKeySpan / 2)),
+        scales_begin(scores_begin + 32 * kKeySpan),
+        sums_begin(scales_begin + 2 * kKeySpan),
+        state_begin(sums_begin + 2 * 32 * 16),
         partial_begin(state_begin + attend_partial_floats(queries, head_dim)),
         floats(partial_begin + attend_partial_floats(queries, head_dim)) {}
 
@@ -31,9 +32,10 @@ struct PromptAttentionLayout {
   int64_t queries_begin;  ///< bfloat16 [query tiles][head blocks][16][32]
   int64_t keys_begin;     ///< bfloat16 [span / 16][head blocks][16 pairs][16 keys][2]
   int64_t values_begin;   ///< bfloat16 [head_dim / 16][span / 32][16 pairs][16 elements][2]
-  int64_t weights_begin;  ///< bfloat16 [query tiles][span / 32][16][32]
-  int64_t scores_begin;   ///< [span / 16][query tiles][16 queries][16 keys]
-  int64_t sums_begin;     ///< [query tiles][16 queries][16 elements]
+  int64_t weights_begin;  ///< bfloat16 [2 query tiles][span / 32][16][32]
+  int64_t scores_begin;   ///< [span / 16][2 query tiles][16 queries][16 keys]
+  int64_t scales_begin;   ///< [span] of keys, [span] of values
+  int64_t sums_begin;     ///< [2][2 query tiles][16 queries][16 elements]
   int64_t state_begin;
   int64_t partial_begin;
   int64_t floats;  ///< of all

@@ -32,7 +32,7 @@ struct AmxTiles {
 
   /// For multiply().
   static void begin_bytes() { _tile_loadconfig(&kByteShapes); }
-  /// For add_products() and multiply_pair().
+  /// For multiply_pair().
   static void begin_floats() { _tile_loadconfig(&kFloatShapes); }
   static void end() { _tile_release(); }
 
@@ -57,22 +57,6 @@ struct AmxTiles {
     }
   }
 
-  /// See EmulatedTiles. Up to 4 tiles of sums stay in registers over all blocks.
-  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks,
-                           int32_t tiles, float* out) {
-    asm volatile("" ::: "memory");
-    if (tiles == 4) return add_four(x, tile_stride, weights, blocks, out);
-    for (int32_t tile = 0; tile < tiles; ++tile) {
-      _tile_loadd(0, out + tile * kTileFloats, 64);
-      for (int32_t b = 0; b < blocks; ++b) {
-        _tile_loadd(4, weights + b * kBlockHalves, 64);
-        _tile_loadd(5, x + tile * tile_stride + b * kBlockHalves, 64);
-        _tile_dpbf16ps(0, 5, 4);
-      }
-      _tile_stored(0, out + tile * kTileFloats, 64);
-    }
-  }
-
   /// See PairProduct and EmulatedTiles. All sums stay in registers, and each tile that is loaded is used twice.
   static void multiply_pair(const PairProduct& task) {
     asm volatile("" ::: "memory");
@@ -94,28 +78,6 @@ struct AmxTiles {
  private:
   static constexpr int64_t kTileFloats = 16 * 16;
   static constexpr int64_t kBlockHalves = 32 * 16;
-
-  static void add_four(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks, float* out) {
-    _tile_loadd(0, out, 64);
-    _tile_loadd(1, out + kTileFloats, 64);
-    _tile_loadd(2, out + 2 * kTileFloats, 64);
-    _tile_loadd(3, out + 3 * kTileFloats, 64);
-    for (int32_t b = 0; b < blocks; ++b, x += kBlockHalves, weights += kBlockHalves) {
-      _tile_loadd(4, weights, 64);
-      _tile_loadd(5, x, 64);
-      _tile_dpbf16ps(0, 5, 4);
-      _tile_loadd(6, x + tile_stride, 64);
-      _tile_dpbf16ps(1, 6, 4);
-      _tile_loadd(5, x + 2 * tile_stride, 64);
-      _tile_dpbf16ps(2, 5, 4);
-      _tile_loadd(6, x + 3 * tile_stride, 64);
-      _tile_dpbf16ps(3, 6, 4);
-    }
-    _tile_stored(0, out, 64);
-    _tile_stored(1, out + kTileFloats, 64);
-    _tile_stored(2, out + 2 * kTileFloats, 64);
-    _tile_stored(3, out + 3 * kTileFloats, 64);
-  }
 
   static void add_one(const PairProduct& task) {
     for (int64_t at = 0; at < task.blocks * kBlockHalves; at += kBlockHalves) {

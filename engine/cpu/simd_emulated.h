@@ -230,27 +230,26 @@ struct EmulatedTiles {
 
   static void begin_floats() {}
 
-  /// out[c][r] += sum over k < 32 of x[b][c][k] * weights[b][k / 2][r][k % 2], block after block, for `tiles` tiles of
-  /// 16 columns, each a tile_stride after the one before. Products of even and of odd k of a block are summed apart, in
-  /// order, each step rounded once, and then added; the instruction treats denormals as zeros, which is not done here.
-  static void add_products(const uint16_t* x, int64_t tile_stride, const uint16_t* weights, int32_t blocks,
-                           int32_t tiles, float* out) {
-    for (int64_t c = 0; c < int64_t{tiles} * kColumns; ++c) {
-      const uint16_t* column = x + c / kColumns * tile_stride + c % kColumns * 32;
+  /// Both outs: out[c][r] = sum over k < 32 of columns[b][c][k] * weights[b][k / 2][r][k % 2], block after block, for
+  /// tiles of 16 columns. Products of even and of odd k of a block are summed apart, in order, each step rounded once,
+  /// and then added; the instruction treats denormals as zeros, which is not done here.
+  static void multiply_pair(const PairProduct& task) {
+    multiply(task, task.first, task.first_out);
+    multiply(task, task.second, task.second_out);
+  }
+
+ private:
+  static void multiply(const PairProduct& task, const uint16_t* weights, float* out) {
+    for (int64_t c = 0; c < int64_t{task.tiles} * kColumns; ++c) {
+      const uint16_t* column = task.columns + c / kColumns * task.tile_stride + c % kColumns * 32;
       for (int64_t r = 0; r < 16; ++r) {
-        for (int64_t b = 0; b < blocks; ++b) out[c * 16 + r] += block_sum(column + b * 512, weights + b * 512 + r * 2);
+        float sum = 0;
+        for (int64_t b = 0; b < task.blocks; ++b) sum += block_sum(column + b * 512, weights + b * 512 + r * 2);
+        out[c * 16 + r] = sum;
       }
     }
   }
 
-  static void multiply_pair(const PairProduct& task) {
-    std::fill_n(task.first_out, task.tiles * kColumns * 16, 0.0F);
-    std::fill_n(task.second_out, task.tiles * kColumns * 16, 0.0F);
-    add_products(task.columns, task.tile_stride, task.first, task.blocks, task.tiles, task.first_out);
-    add_products(task.columns, task.tile_stride, task.second, task.blocks, task.tiles, task.second_out);
-  }
-
- private:
   static float block_sum(const uint16_t* x, const uint16_t* weights) {
     float sums[2] = {0, 0};
     for (int64_t k = 0; k < 32; ++k) {
