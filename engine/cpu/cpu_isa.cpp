@@ -45,9 +45,9 @@ bool has_amx() {
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  const bool has_instructions = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTile) != 0 &&
-                                (edx & kBf16) != 0 && (edx & kInt8) != 0;
-  return has_avx512() && has_instructions && may_use_tiles();
+  const bool has_tiles = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTile) != 0 &&
+                         (edx & kBf16) != 0 && (edx & kInt8) != 0;
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") != 0 && has_tiles && may_use_tiles();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "engine/cpu/dot_prompt.h"
 #include "engine/cpu/dot_tiles.h"
+#include "engine/cpu/elementwise_kernels.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/prompt_attention.h"
 #include "engine/cpu/simd_amx.h"
@@ -18,9 +19,10 @@ const Kernels& amx_kernels() {
                       .begin = AmxTiles::begin_bytes,
                       .end = AmxTiles::end};
     kernels.prompt = prompt_products<Avx512, AmxTiles>();
-    kernels.f16.attend_prompt = attend_prompt<Avx512, AmxTiles, F16>;
-    kernels.bf16.attend_prompt = attend_prompt<Avx512, AmxTiles, Bf16>;
-    kernels.int8.attend_prompt = attend_prompt<Avx512, AmxTiles, Int8>;
+    kernels.to_halves = to_halves<Avx512Bf16>;
+    kernels.f16.attend_prompt = attend_prompt<Avx512Bf16, AmxTiles, F16>;
+    kernels.bf16.attend_prompt = attend_prompt<Avx512Bf16, AmxTiles, Bf16>;
+    kernels.int8.attend_prompt = attend_prompt<Avx512Bf16, AmxTiles, Int8>;
     return kernels;
   }();
   return kKernels;

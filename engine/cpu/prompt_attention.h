@@ -42,7 +42,6 @@ class PromptAttention {
   static constexpr int32_t kTile = 16;
   static constexpr int32_t kQueries = 2 * kTile;  // which are treated at a time
   static constexpr int32_t kBlockHalves = 512;    // of a tile: 16 x 32
-  static constexpr int32_t kTileFloats = kTile * kTile;
   static constexpr int32_t kSpanBlocks = kKeySpan / kQuantBlock;
   static constexpr float kLowest = AttentionState<V>::kLowest;
 
@@ -144,39 +143,62 @@ class PromptAttention {
   // Scores become weights relative to the span's highest; keys that the query doesn't see get none.
   void weigh(int32_t query, int32_t i, int32_t span, int32_t blocks) {
     const int32_t seen = state_.seen(query + i, span);
-    const int32_t groups = seen < kKeySpan ? (seen + kTile - 1) / kTile : kKeySpan / kTile;
-    const float highest = scale_scores(i, groups, seen);
+    const int32_t whole_groups = seen < kKeySpan ? seen / kTile : kKeySpan / kTile;
+    const float highest = highest_score(i, whole_groups, seen);
     auto total = V::set(0);
-    uint16_t* row = halves(layout_.weights_begin) + i / kTile * kSpanBlocks * kBlockHalves + i % kTile * kQuantBlock;
-    for (int32_t group = 0; group < 2 * blocks; ++group) {
-      auto weight = V::set(0);
-      if (group < groups) {
-        const auto score = V::load(scores_of(i, group));
-        const auto distance = V::sub(score, V::set(highest));
-        weight = V::zero_unless_at_least(exponential<V>(distance), score, V::set(0.5F * kLowest));
-        total = V::add(total, weight);
-        if constexpr (ElementOf<V>::kHasScales) weight = V::mul(weight, V::load(value_scales() + group * kTile));
-      }
-      V::store_bf16(row + group / 2 * kBlockHalves + group % 2 * kTile, weight);
+    int32_t group = 0;
+    for (; group < whole_groups; ++group) {
+      const auto weight = weight_of(scores_of(i, group), highest);
+      total = V::add(total, weight);
+      store_weight(i, group, weight);
     }
+    if (group * kTile < seen && group < kKeySpan / kTile) {
+      const auto weight = V::zero_unless_at_least(weight_of(scores_of(i, group), highest), V::load(scores_of(i, group)),
+                                                  V::set(0.5F * kLowest));
+      total = V::add(total, weight);
+      store_weight(i, group++, weight);
+    }
+    for (; group < 2 * blocks; ++group) store_weight(i, group, V::set(0));
     *state_.top_of(partial_, query + i) = highest;
     *state_.total_of(partial_, query + i) = V::sum_of(total);
   }
 
-  // Returns the highest; the others of the last group become the lowest.
-  float scale_scores(int32_t i, int32_t groups, int32_t seen) const {
+  // Scaled. Those that aren't seen in the group after the whole ones become the lowest.
+  float highest_score(int32_t i, int32_t whole_groups, int32_t seen) const {
     auto top = V::set(kLowest);
-    for (int32_t group = 0; group < groups; ++group) {
-      auto score = V::mul(V::load(scores_of(i, group)), V::set(task_.scale));
-      if constexpr (ElementOf<V>::kHasScales) score = V::mul(score, V::load(key_scales() + group * kTile));
-      const int32_t unseen = (group + 1) * kTile - seen;
-      if (unseen > 0) score = V::min(score, V::load(kLimits + unseen));
+    int32_t group = 0;
+    for (; group < whole_groups; ++group) top = V::max(top, own_score(i, group));
+    const int32_t left = seen - group * kTile;
+    if (left > 0 && group < kKeySpan / kTile) {
+      const auto score = V::min(own_score(i, group), V::load(kLimits + kTile - left));
       V::store(scores_of(i, group), score);
       top = V::max(top, score);
     }
-    return V::max_of(top);
+    return V::max_of(top) * task_.scale;
   }
 
+  // With its key's scale, where keys have one.
+  typename V::Float own_score(int32_t i, int32_t group) const {
+    auto score = V::load(scores_of(i, group));
+    if constexpr (ElementOf<V>::kHasScales) {
+      score = V::mul(score, V::load(key_scales() + group * kTile));
+      V::store(scores_of(i, group), score);
+    }
+    return score;
+  }
+
+  typename V::Float weight_of(const float* scores, float highest) const {
+    return exponential<V>(V::fma(V::load(scores), V::set(task_.scale), V::set(-highest)));
+  }
+
+  void store_weight(int32_t i, int32_t group, typename V::Float weight) const {
+    if constexpr (ElementOf<V>::kHasScales) weight = V::mul(weight, V::load(value_scales() + group * kTile));
+    const int64_t block = int64_t{i / kTile} * kSpanBlocks + group / 2;
+    V::store_bf16(halves(layout_.weights_begin) + block * kBlockHalves + i % kTile * kQuantBlock + group % 2 * kTile,
+                  weight);
+  }
+
+  // All are computed before any is read: a tile that was just stored can't be loaded before it has reached the cache.
   void add_values(int32_t query, int32_t count, int32_t tiles, int32_t blocks) {
     float* sums = task_.scratch + layout_.sums_begin;
     const uint16_t* values = halves(layout_.values_begin);
@@ -187,12 +209,13 @@ class PromptAttention {
                         .blocks = blocks,
                         .first = values,
                         .second = values + kSpanBlocks * kBlockHalves,
-                        .first_out = sums,
-                        .second_out = sums + 2 * kTileFloats});
-      for (int32_t i = 0; i < count; ++i) {
-        float* to = state_.sums_of(partial_, query + i) + d;
-        V::store(to, V::load(sums + i * kTile));
-        V::store(to + kTile, V::load(sums + 2 * kTileFloats + i * kTile));
+                        .first_out = sums + int64_t{d} * kQueries,
+                        .second_out = sums + int64_t{d + kTile} * kQueries});
+    }
+    for (int32_t i = 0; i < count; ++i) {
+      float* to = state_.sums_of(partial_, query + i);
+      for (int32_t d = 0; d < task_.head_dim; d += kTile) {
+        V::store(to + d, V::load(sums + int64_t{d} * kQueries + i * kTile));
       }
     }
   }

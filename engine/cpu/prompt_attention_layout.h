@@ -19,7 +19,7 @@ struct PromptAttentionLayout {
         scores_begin(aligned(weights_begin + 32 * kKeySpan / 2)),
         scales_begin(scores_begin + 32 * kKeySpan),
         sums_begin(scales_begin + 2 * kKeySpan),
-        state_begin(sums_begin + 2 * 32 * 16),
+        state_begin(sums_begin + 32 * head_dim),
         partial_begin(state_begin + attend_partial_floats(queries, head_dim)),
         floats(partial_begin + attend_partial_floats(queries, head_dim)) {}
 
@@ -35,7 +35,7 @@ struct PromptAttentionLayout {
   int64_t weights_begin;  ///< bfloat16 [2 query tiles][span / 32][16][32]
   int64_t scores_begin;   ///< [span / 16][2 query tiles][16 queries][16 keys]
   int64_t scales_begin;   ///< [span] of keys, [span] of values
-  int64_t sums_begin;     ///< [2][2 query tiles][16 queries][16 elements]
+  int64_t sums_begin;     ///< [head_dim / 16][2 query tiles][16 queries][16 elements]
   int64_t state_begin;
   int64_t partial_begin;
   int64_t floats;  ///< of all

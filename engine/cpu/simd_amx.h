@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/simd_avx512.h"
 
 // Included by the file that is compiled for AMX alone.
 
@@ -21,6 +22,15 @@ struct alignas(64) TileShapes {
   uint8_t rows[16] = {};
 };
 static_assert(sizeof(TileShapes) == 64);
+
+/// Machines with tiles have AVX512-BF16 too, whose conversions are single instructions; they take denormals for zeros,
+/// as tiles do.
+struct Avx512Bf16 : Avx512 {
+  static void store_bf16(uint16_t* to, Float x) {
+    const __m256bh halves = _mm512_cvtneps_pbh(x);
+    __builtin_memcpy(to, &halves, sizeof(halves));
+  }
+};
 
 /// Tiles of AMX-INT8 and AMX-BF16. Of bytes: sums [16 columns][16 weight rows] of products over one block of 32. Two
 /// sets of sums, so that one can be read while the other is computed. What each operation does is defined by

@@ -71,8 +71,10 @@ struct Avx512 {
   static Bytes low_nibbles(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(0x0f)); }
   static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm512_srli_epi16(x, 4)); }
   static Float byte_of(Bytes x, int byte) {
-    const __m512i shifted = _mm512_srl_epi32(x, _mm_cvtsi32_si128(8 * byte));
-    return _mm512_cvtepi32_ps(_mm512_and_si512(shifted, _mm512_set1_epi32(0xff)));
+    // Moves the byte down and clears the others: an index with its top bit set gives 0.
+    const __m512i lanes = _mm512_set_epi32(12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0);
+    const __m512i index = _mm512_or_si512(_mm512_add_epi32(lanes, _mm512_set1_epi32(byte)), _mm512_set1_epi32(-256));
+    return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(x, index));
   }
   static void store_bf16_pairs(uint16_t* to, Float first, Float second) {
     const __m512i half = _mm512_set1_epi32(0x8000);

@@ -250,7 +250,7 @@ constexpr const AttentionKernels Kernels::*kCacheTypes[] = {&Kernels::f16, &Kern
 TEST_P(KernelEmulation, AttentionIsBitEqual) {
   const AttentionData data(random_);
   for (const auto type : kCacheTypes) {
-    for (const int32_t tokens : {1, 2, 16}) {
+    for (const int32_t tokens : {1, 2, 16, 31}) {
       ASSERT_EQ(data.attend(native(), type, tokens), data.attend(emulated(), type, tokens)) << tokens;
       ASSERT_EQ(data.attend_prompt(native(), type, tokens), data.attend_prompt(emulated(), type, tokens)) << tokens;
     }
