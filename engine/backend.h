@@ -56,7 +56,8 @@ struct AttentionParams {
 ///
 /// Weights, activations, ropes and the cache are made at load time; after that a step is begin_step, operations,
 /// sample. Operations work on the tokens of the current batch, in the order they are called. What a token gets never
-/// depends on what else is in the batch. One caller thread. Wrong ids or shapes are bugs and abort.
+/// depends on what else is in the batch. Where an operation writes, it doesn't read, but for the sum in matmul_add. One
+/// caller thread. Wrong ids or shapes are bugs and abort.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -39,7 +39,10 @@ struct alignas(64) CacheLine {
 
 /// What each worker needs for itself.
 struct alignas(64) WorkerMemory {
+  explicit WorkerMemory(const Kernels& kernels) : columns(kernels) {}
+
   ProductMemory products;
+  ColumnBuffer columns;  // of a step's only token
   std::vector<CacheLine> attention;
   SamplerScratch sampler;
 };
@@ -47,12 +50,9 @@ struct alignas(64) WorkerMemory {
 class CpuBackend final : public CountedBackend {
  public:
   CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock)
-      : isa_(isa),
-        kernels_(kernels_for(isa)),
-        pool_(threads, clock),
-        memories_(static_cast<size_t>(threads)),
-        columns_(kernels_),
-        sample_columns_(kernels_) {}
+      : isa_(isa), kernels_(kernels_for(isa)), pool_(threads, clock), columns_(kernels_), sample_columns_(kernels_) {
+    for (int32_t i = 0; i < threads; ++i) memories_.emplace_back(kernels_);
+  }
 
   std::string description() const override;
   ThreadCounters thread_counters() const override { return pool_.counters(); }
@@ -75,7 +75,10 @@ class CpuBackend final : public CountedBackend {
  private:
   Activation& activation(ActivationId id) { return activations_.at(static_cast<size_t>(id.index)); }
   WorkerMemory& memory(const ThreadPool::Worker& worker) { return memories_[static_cast<size_t>(worker.index())]; }
-  void norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm);
+  template <typename SetColumn>
+  const ColumnBuffer& make_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, const SetColumn& set);
+  const ColumnBuffer& norm_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
+                                   const RmsNorm& norm);
   void plan_attention(int32_t group);
   void turn_and_store(int32_t token, float* qkv, const AttentionParams& params);
   AttendTask attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
@@ -125,6 +128,7 @@ Result<ActivationId> CpuBackend::add_activation(int32_t tokens_max, int32_t widt
   const size_t bytes = static_cast<size_t>(tokens_max) * static_cast<size_t>(width) * sizeof(float);
   SLUICE_ASSIGN_OR_RETURN(made.values, HugeBuffer::allocate(bytes, "activations"));
   SLUICE_RETURN_IF_ERROR(columns_.reserve(tokens_max, width));
+  for (WorkerMemory& own : memories_) SLUICE_RETURN_IF_ERROR(own.columns.reserve(1, width));
   activations_.push_back(std::move(made));
   tokens_max_ = std::max(tokens_max_, tokens_max);
   for (RopeTable& rope : ropes_) rope.reserve(tokens_max_);
@@ -177,11 +181,28 @@ void CpuBackend::embed(ActivationId out, MatrixId table) {
   });
 }
 
-void CpuBackend::norm_columns(ThreadPool::Worker& worker, Activation& in, const RmsNorm& norm) {
+template <typename SetColumn>
+const ColumnBuffer& CpuBackend::make_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix,
+                                             const SetColumn& set) {
+  const int32_t tokens = batch_->token_count();
+  const bool is_alone = tokens == 1;  // each worker makes its column faster than it gets another's
+  ColumnBuffer& columns = is_alone ? memory(worker).columns : columns_;
+  if (is_alone) {
+    columns.begin(matrix, batch_->decode_rows, tokens);
+    set(columns, 0);
+  } else {
+    worker.for_each(tokens, 1, [&](int32_t token) { set(columns, token); });
+    worker.barrier();
+  }
+  return columns;
+}
+
+const ColumnBuffer& CpuBackend::norm_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
+                                             const RmsNorm& norm) {
   const std::span<const float> weight = weights_.vector(norm.weight);
-  worker.for_each(batch_->token_count(), 1,
-                  [&](int32_t token) { columns_.set_normed(token, in.row(token), weight, norm.epsilon); });
-  worker.barrier();
+  return make_columns(worker, matrix, [&](ColumnBuffer& columns, int32_t token) {
+    columns.set_normed(token, in.row(token), weight, norm.epsilon);
+  });
 }
 
 void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) {
@@ -192,8 +213,8 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     fetch_first(worker, packed);
-    norm_columns(worker, activation(in), norm);
-    multiply(worker, kernels_, columns_, packed, memory(worker).products,
+    const ColumnBuffer& columns = norm_columns(worker, packed, activation(in), norm);
+    multiply(worker, kernels_, columns, packed, memory(worker).products,
              [&](const PanelResult& result) { put(kernels_, result, added, target.row(0), target.width); });
   });
 }
@@ -206,9 +227,9 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     fetch_first(worker, packed);
-    worker.for_each(batch_->token_count(), 1, [&](int32_t token) { columns_.set(token, source.row(token)); });
-    worker.barrier();
-    multiply(worker, kernels_, columns_, packed, memory(worker).products,
+    const ColumnBuffer& columns =
+        make_columns(worker, packed, [&](ColumnBuffer& made, int32_t token) { made.set(token, source.row(token)); });
+    multiply(worker, kernels_, columns, packed, memory(worker).products,
              [&](const PanelResult& result) { add(kernels_, result, target.row(0), target.width); });
   });
 }
@@ -223,7 +244,7 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
     fetch_first(worker, gate, up);
-    norm_columns(worker, activation(in), norm);
+    const ColumnBuffer& columns = norm_columns(worker, packed, activation(in), norm);
     WorkerMemory& own = memory(worker);
     const auto finish = [&](int32_t panel, const ColumnTile& tile) {
       kernels_.silu_multiply(own.products.first.data(), own.products.second.data(), tile.count * kPanelRows);
@@ -231,7 +252,7 @@ void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& n
       put(kernels_, {rows.first_row(), rows.row_count(), tile.token, tile.count, own.products.first.data()}, nullptr,
           target.row(0), target.width);
     };
-    multiply_side_by_side(worker, kernels_, columns_, gate, up, own.products, finish);
+    multiply_side_by_side(worker, kernels_, columns, gate, up, own.products, finish);
   });
 }
 

@@ -1,11 +1,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_isa.h"
 #include "engine/gguf.h"
 #include "tests/engine/gguf_builder.h"
@@ -99,6 +101,30 @@ TEST(LlamaLoad, CountsParameters) {
   auto loaded = load_model(*file, make_cpu_backend({.threads = 1}).value(), 8);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->parameter_count, 23840);
+}
+
+// Five regions a layer, and a barrier inside one of them: hand-overs are what a lone stream waits for.
+TEST(LlamaStep, HandsADrawnTokenOverFewTimes) {
+  constexpr int32_t kLayers = 2;
+  const ExecutorShape shape{.block_count = 16};
+  const Result<GgufFile> file = GgufFile::open(gguf_test_file("T_base"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto backend = make_cpu_backend({.threads = 2}).value();
+  const CountedBackend& counted = *backend;
+  auto model = load_model(*file, std::move(backend), shape.tokens_max);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const KvLayout layout = KvLayout::for_model(model->config, shape.block_size, shape.kv_type);
+  const auto executor = ModelExecutor::create(std::move(model).value(), layout, shape.block_count).value();
+  SequenceRunner runner(*executor, shape);
+  TestSequence sequence{.tokens = prompt_bytes()};
+  runner.add_slice(sequence, sequence.uncached());
+  runner.step();
+  const ThreadCounters before = counted.thread_counters();
+  runner.add_slice(sequence, 1);
+  runner.step();
+  const ThreadCounters after = counted.thread_counters();
+  EXPECT_EQ(after.regions - before.regions, 3 + 5 * kLayers);
+  EXPECT_EQ(after.barriers - before.barriers, 5 + 6 * kLayers);
 }
 
 TEST_P(TinyModel, B32_QuantBlocks_f_TiedLlamaGivesTheReferenceTokens) {
