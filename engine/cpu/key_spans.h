@@ -22,6 +22,11 @@ class HeadBlock {
   const Stored* values() const { return keys() + elements(); }
   const float* key_scales() const { return reinterpret_cast<const float*>(values() + elements()); }
   const float* value_scales() const { return key_scales() + task_.block_size; }
+  /// The same of the next head.
+  const Stored* next_keys() const {
+    const float* end = Element::kHasScales ? value_scales() + task_.block_size : key_scales();
+    return reinterpret_cast<const Stored*>(end);
+  }
 
  private:
   int64_t elements() const { return int64_t{task_.head_dim} * task_.block_size; }
@@ -55,11 +60,15 @@ class PagedSpan {
   void prefetch_values(const Stored* keys) const {
     __builtin_prefetch(keys + int64_t{task_.head_dim} * task_.block_size);
   }
-  /// `key`'s share of the keys of the block that is wanted a span later; nullptr past the end of the context.
+  /// `key`'s share of the keys of the block that is wanted a span later: past the end of the context, of the next
+  /// head's first span, which may or may not exist.
   const std::byte* later_keys(int32_t key) const {
-    const int32_t later = key + kKeySpan;
-    if (first_position_ + later >= task_.first_position + task_.token_count) return nullptr;
-    return reinterpret_cast<const std::byte*>(block(later).keys() + int64_t{offset(later)} * task_.head_dim);
+    const int32_t later = first_position_ + key + kKeySpan;
+    const bool is_past = later >= task_.first_position + task_.token_count;
+    const int32_t position = is_past ? key : later;
+    const HeadBlock<Element> block(task_, position);
+    const Stored* keys = is_past ? block.next_keys() : block.keys();
+    return reinterpret_cast<const std::byte*>(keys + int64_t{position % task_.block_size} * task_.head_dim);
   }
 
  private:
