@@ -94,7 +94,7 @@ class PromptAttention {
   // The first `count` of 16 values; those past them are zero.
   template <typename Span>
   void take_values(const Span& span, int32_t key, int32_t count) {
-    const auto* values = count > 0 ? span.values(key) : nullptr;
+    const auto* values = span.values(count > 0 ? key : 0);
     uint16_t* to = halves(layout_.values_begin) + key / kQuantBlock * kBlockHalves + key % kQuantBlock * kTile;
     for (int32_t i = 0; i < kTile; i += 2, values += 2 * span.value_stride(), to += 2 * kTile) {
       for (int32_t d = 0; d < task_.head_dim; d += kTile) {
