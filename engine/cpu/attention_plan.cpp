@@ -30,6 +30,9 @@ void AttentionPlan::make(const Batch& batch, int32_t threads, int32_t kv_heads, 
     const int32_t pieces = is_split_ ? tiles_[static_cast<size_t>(tile)].spans : 1;
     for (int32_t piece = 0; piece < pieces; ++piece) items_.push_back({tile, is_split_ ? piece : AttendItem::kWhole});
   }
+  // A prompt's last tokens see most, and what is done last should be short. Along a context that is cut, kernels fetch
+  // ahead.
+  if (!is_split_) std::reverse(items_.begin(), items_.end());
 }
 
 }  // namespace sluice::engine::cpu

@@ -280,10 +280,8 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
     worker.for_each(batch_->token_count(), 1,
                     [&](int32_t token) { turn_and_store(token, activation(qkv).row(token), params); });
     worker.barrier();
-    // From the end: a prompt's last tokens see most, and what is done last should be short.
-    const auto items = static_cast<int32_t>(attention_.items().size());
-    worker.for_each(items * heads, 1, [&](int32_t i) {
-      const AttendItem& item = attention_.items()[static_cast<size_t>(items - 1 - i / heads)];
+    worker.for_each(static_cast<int32_t>(attention_.items().size()) * heads, 1, [&](int32_t i) {
+      const AttendItem& item = attention_.items()[static_cast<size_t>(i / heads)];
       const AttendTask task = task_of(worker, item.tile, i % heads);
       if (item.tile >= batch_->decode_rows) return attend_prompt(task);
       if (item.span == AttendItem::kWhole) return kernels.attend(task);
