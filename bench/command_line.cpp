@@ -34,9 +34,36 @@ void add_request_options(CLI::App& app, RunConfig& config) {
   };
   app.add_option_function<std::string>("--prompt-tokens", take_range, "Length of the prompts; a range is uniform [128]")
       ->type_name("N[..M]");
+  app.add_option("--shared-prefix-tokens", config.shared_prefix_tokens,
+                 "Begin every prompt with the same so many tokens")
+      ->capture_default_str();
   app.add_option("--output-tokens", config.output_tokens, "Tokens of each answer; end tokens are ignored")
       ->capture_default_str();
+  app.add_option("--stop-token-id", config.stop_token_ids,
+                 "End an answer at this token already; may be repeated. --output-tokens is then the cap")
+      ->type_name("ID")
+      ->allow_extra_args(false);
+  app.add_option("--tenant", config.tenant, "For whom all requests are")->type_name("NAME");
   app.add_option("--temperature", config.temperature, "0 takes the likeliest token")->capture_default_str();
+}
+
+CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
+  CLI::App* const replay = app.add_subcommand(
+      "replay", "What would other limits have done? Runs a daemon's trace (log.trace_path) through the scheduler");
+  replay->add_option("trace", options.trace_path, "The trace")->type_name("FILE")->required();
+  replay->add_flag("--simulate", options.simulate, "In simulated time, without a daemon");
+  const auto add_list = [replay](const char* name, auto& list, const char* help) {
+    replay->add_option(name, list, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
+  };
+  add_list("--max-running", options.max_running, "Sequences in one step; a list a,b,c is tried in turn");
+  add_list("--tokens-per-step", options.tokens_per_step, "Tokens in one step; a list");
+  add_list("--tpot-target-ms", options.tpot_target_ms, "Bound on steps with rows that decode, 0: none; a list");
+  add_list("--admission", options.admission, "adaptive, plan, reserve; a list");
+  add_list("--blocks", options.blocks, "KV blocks; a list");
+  replay->add_option("--block-size", options.block_size, "Tokens in a block")->capture_default_str();
+  replay->add_option("--max-queued-requests", options.max_queued_requests, "Requests that may wait")
+      ->capture_default_str();
+  return replay;
 }
 
 }  // namespace
@@ -68,10 +95,16 @@ std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>
   add_load_options(*run, line.run);
   add_request_options(*run, line.run);
   run->add_option("--json", line.json_file, "Also write the figures to this file")->type_name("FILE");
+  ReplayOptions replay_options;
+  const CLI::App* const replay = add_replay(app, replay_options);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
     return app.exit(error, out, err) == 0 ? 0 : 2;
+  }
+  if (replay->parsed()) {
+    line.replay = replay_options;
+    return line;
   }
   if (const Status status = line.run.validate(); !status.ok()) {
     err << "sluice-bench: " << status.message() << std::endl;

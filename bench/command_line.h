@@ -1,15 +1,18 @@
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "bench/replay_command.h"
 #include "bench/run_config.h"
 
 namespace sluice::bench {
 
 struct CommandLine {
+  std::optional<ReplayOptions> replay;  ///< set for `replay`, else it is `run`
   RunConfig run;
   std::string json_file;  ///< empty: none
 };

@@ -18,7 +18,9 @@ struct LoadGenerator::Flight {
 
   client::StreamStopwatch stopwatch;
   int32_t prompt_tokens = 0;
+  TimePoint sent;
   Duration slip{};
+  Duration took{};
   std::unique_ptr<client::StreamCall> call;
 };
 
@@ -52,25 +54,28 @@ std::optional<TimePoint> LoadGenerator::next_due(const Phase& phase) const {
 
 void LoadGenerator::send_due(client::InferenceClient& client, Phase& phase) {
   for (auto due = next_due(phase); due && *due <= clock_.now(); due = next_due(phase)) {
-    send(client, phase.make_request(next_index_++), *due);
+    send(client, phase, *due);
     phase.pacer.advance();
   }
 }
 
-void LoadGenerator::send(client::InferenceClient& client, v1::CompleteRequest request, TimePoint due) {
+void LoadGenerator::send(client::InferenceClient& client, const Phase& phase, TimePoint due) {
+  v1::CompleteRequest request = phase.make_request(next_index_++);
   auto owned = std::make_unique<Flight>(clock_, due);
   Flight* const flight = owned.get();
   client::StreamCall::Handlers handlers{
       .on_event = [flight](const v1::CompleteEvent& event) { flight->stopwatch.observe(event); },
       .on_done =
           [this, flight](const Status& status) {
+            flight->took = clock_.now() - flight->sent;
             const MutexLock lock(mutex_);
             ended_.push_back({flight, status});
             changed_.notify_one();
           }};
   flight->prompt_tokens = request.token_ids().ids_size();
-  flight->call = client.make_stream(std::move(request), std::move(handlers));
-  flight->slip = clock_.now() - due;
+  flight->call = client.make_stream(std::move(request), std::move(handlers), phase.tenant);
+  flight->sent = clock_.now();
+  flight->slip = flight->sent - due;
   flights_.push_back(std::move(owned));
   ++sent_in_phase_;
   flight->call->start();
@@ -81,7 +86,8 @@ void LoadGenerator::collect(const std::vector<Ended>& ended, const Phase& phase)
     phase.on_outcome({.status = end.status,
                       .timing = end.flight->stopwatch.timing(),
                       .prompt_tokens = end.flight->prompt_tokens,
-                      .slip = end.flight->slip});
+                      .slip = end.flight->slip,
+                      .took = end.flight->took});
     std::erase_if(flights_, [&](const std::unique_ptr<Flight>& other) { return other.get() == end.flight; });
   }
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +18,7 @@ namespace sluice::bench {
 /// What to send, when, and until when; what is in flight then still ends.
 struct Phase {
   std::function<v1::CompleteRequest(uint64_t index)> make_request;
+  std::string tenant;
   Pacer& pacer;
   std::optional<int64_t> requests;  ///< send this many
   std::optional<TimePoint> end;     ///< send nothing that is meant for this moment or later
@@ -54,7 +56,7 @@ class LoadGenerator {
 
   std::optional<TimePoint> next_due(const Phase& phase) const;
   void send_due(client::InferenceClient& client, Phase& phase);
-  void send(client::InferenceClient& client, v1::CompleteRequest request, TimePoint due);
+  void send(client::InferenceClient& client, const Phase& phase, TimePoint due);
   void collect(const std::vector<Ended>& ended, const Phase& phase);
   /// Sleeps until something ended, `until`, or stop; returns what ended.
   std::vector<Ended> wait(TimePoint until);

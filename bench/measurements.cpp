@@ -8,7 +8,7 @@ void Measurements::add(const RequestOutcome& outcome) {
   if (outcome.status.ok()) {
     add_answer(outcome);
   } else {
-    add_error(outcome.status);
+    add_error(outcome);
   }
 }
 
@@ -16,15 +16,17 @@ void Measurements::add_answer(const RequestOutcome& outcome) {
   const client::StreamTiming& timing = outcome.timing;
   report_.prompt_tokens += outcome.prompt_tokens;
   report_.output_tokens += timing.completion_tokens;
-  if (timing.completion_tokens != output_tokens_asked_) ++report_.short_answers;
+  if (output_tokens_asked_ && timing.completion_tokens != *output_tokens_asked_) ++report_.short_answers;
   if (timing.ttft) ttft_ms_.push_back(to_milliseconds(*timing.ttft));
   if (timing.tpot) tpot_ms_.push_back(to_milliseconds(*timing.tpot));
   for (const Duration gap : timing.gaps) itl_ms_.push_back(to_milliseconds(gap));
   e2e_ms_.push_back(to_milliseconds(timing.end_to_end));
 }
 
-void Measurements::add_error(const Status& status) {
+void Measurements::add_error(const RequestOutcome& outcome) {
+  const Status& status = outcome.status;
   ++report_.errors;
+  error_ms_.push_back(to_milliseconds(outcome.took));
   ErrorCount& error = report_.errors_by_code[std::string(status_code_name(status.code()))];
   if (error.count++ == 0) error.example = status.message();
 }
@@ -37,6 +39,7 @@ Report Measurements::report(Duration duration) const {
   report.itl_ms = summarize(itl_ms_);
   report.e2e_ms = summarize(e2e_ms_);
   report.slip_ms = summarize(slip_ms_);
+  report.error_ms = summarize(error_ms_);
   return report;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct RequestOutcome {
   client::StreamTiming timing;  ///< from the moment the request was meant for
   int32_t prompt_tokens = 0;
   Duration slip{};  ///< how long after that moment it was sent
+  Duration took{};  ///< from its sending to its end, whatever that was
 };
 
 struct ErrorCount {
@@ -36,11 +38,12 @@ struct Report {
   double duration_s = 0;
   int64_t prompt_tokens = 0;
   int64_t output_tokens = 0;
-  Summary ttft_ms;  ///< one sample per answer
-  Summary tpot_ms;  ///< one per answer with two tokens or more
-  Summary itl_ms;   ///< one per token but the first of each answer; see client::StreamTiming::gaps
-  Summary e2e_ms;   ///< one per answer
-  Summary slip_ms;  ///< one per request
+  Summary ttft_ms;   ///< one sample per answer
+  Summary tpot_ms;   ///< one per answer with two tokens or more
+  Summary itl_ms;    ///< one per token but the first of each answer; see client::StreamTiming::gaps
+  Summary e2e_ms;    ///< one per answer
+  Summary slip_ms;   ///< one per request
+  Summary error_ms;  ///< one per error: how long after its sending it came
 
   double output_tokens_per_second() const {
     return duration_s > 0 ? static_cast<double>(output_tokens) / duration_s : 0;
@@ -53,7 +56,8 @@ struct Report {
 /// Collects outcomes. Not thread-safe.
 class Measurements {
  public:
-  explicit Measurements(int32_t output_tokens_asked) : output_tokens_asked_(output_tokens_asked) {}
+  /// Without a number of tokens, answers may have any.
+  explicit Measurements(std::optional<int32_t> output_tokens_asked) : output_tokens_asked_(output_tokens_asked) {}
 
   void add(const RequestOutcome& outcome);
   /// A request that our own interrupt cut off.
@@ -64,15 +68,16 @@ class Measurements {
 
  private:
   void add_answer(const RequestOutcome& outcome);
-  void add_error(const Status& status);
+  void add_error(const RequestOutcome& outcome);
 
-  const int32_t output_tokens_asked_;
+  const std::optional<int32_t> output_tokens_asked_;
   Report report_;  // the counts; the rest is made of the samples below
   std::vector<double> ttft_ms_;
   std::vector<double> tpot_ms_;
   std::vector<double> itl_ms_;
   std::vector<double> e2e_ms_;
   std::vector<double> slip_ms_;
+  std::vector<double> error_ms_;
 };
 
 }  // namespace sluice::bench

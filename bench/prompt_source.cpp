@@ -9,7 +9,7 @@ namespace sluice::bench {
 namespace {
 
 /// Independent streams of random numbers from one seed.
-enum class Draw : uint64_t { kLength, kShift, kTokens };
+enum class Draw : uint64_t { kLength, kShift, kTokens, kPrefix };
 
 uint64_t stream_seed(uint64_t seed, Draw draw) {
   return random_bits(seed, static_cast<uint64_t>(draw));
@@ -30,14 +30,22 @@ Result<PromptSource> PromptSource::create(int32_t vocab_size, const std::vector<
   return PromptSource(std::move(ids), length, seed);
 }
 
+void PromptSource::share_prefix(int32_t tokens) {
+  prefix_.clear();
+  const uint64_t prefix_seed = stream_seed(seed_, Draw::kPrefix);
+  for (int32_t i = 0; i < tokens; ++i) {
+    prefix_.push_back(ids_[random_bits(prefix_seed, static_cast<uint64_t>(i)) % ids_.size()]);
+  }
+}
+
 std::vector<int32_t> PromptSource::prompt(uint64_t index) const {
   const auto choices = static_cast<uint64_t>(length_.max - length_.min) + 1;
   const uint64_t size =
       static_cast<uint64_t>(length_.min) + random_bits(stream_seed(seed_, Draw::kLength), index) % choices;
   const uint64_t tokens_seed = random_bits(stream_seed(seed_, Draw::kTokens), index);
-  std::vector<int32_t> prompt(size);
-  prompt[0] = ids_[(stream_seed(seed_, Draw::kShift) % ids_.size() + index) % ids_.size()];
-  for (uint64_t i = 1; i < size; ++i) prompt[i] = ids_[random_bits(tokens_seed, i) % ids_.size()];
+  std::vector<int32_t> prompt = prefix_;
+  prompt.push_back(ids_[(stream_seed(seed_, Draw::kShift) % ids_.size() + index) % ids_.size()]);
+  for (uint64_t i = 1; i < size; ++i) prompt.push_back(ids_[random_bits(tokens_seed, i) % ids_.size()]);
   return prompt;
 }
 

@@ -8,8 +8,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json summary_to_json(const Summary& summary) {
-  if (summary.count == 0) return {{"p50", nullptr}, {"p90", nullptr}, {"p99", nullptr}, {"mean", nullptr}};
-  return {{"p50", summary.p50}, {"p90", summary.p90}, {"p99", summary.p99}, {"mean", summary.mean}};
+  if (summary.count == 0) {
+    return {{"p50", nullptr}, {"p90", nullptr}, {"p99", nullptr}, {"mean", nullptr}, {"max", nullptr}};
+  }
+  return {
+      {"p50", summary.p50}, {"p90", summary.p90}, {"p99", summary.p99}, {"mean", summary.mean}, {"max", summary.max}};
 }
 
 template <typename Value>
@@ -58,6 +61,7 @@ std::string report_to_json(const RunConfig& config, const v1::GetModelResponse& 
                   {"itl_ms", summary_to_json(report.itl_ms)},
                   {"e2e_ms", summary_to_json(report.e2e_ms)},
                   {"slip_ms", summary_to_json(report.slip_ms)},
+                  {"error_ms", summary_to_json(report.error_ms)},
                   {"settings", settings_to_json(config, model)}};
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }

@@ -12,7 +12,8 @@ namespace sluice::bench {
 /// A table for people.
 void print_report(std::ostream& out, const RunConfig& config, const v1::GetModelResponse& model, const Report& report);
 
-/// One JSON object. Latencies are objects of `p50`, `p90`, `p99` and `mean`, null where there was nothing to measure.
+/// One JSON object. Latencies are objects of `p50`, `p90`, `p99`, `mean` and `max`, null where there was nothing to
+/// measure.
 std::string report_to_json(const RunConfig& config, const v1::GetModelResponse& model, const Report& report);
 
 }  // namespace sluice::bench

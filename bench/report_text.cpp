@@ -27,7 +27,7 @@ std::ostream& label(std::ostream& out, const char* text) {
 
 void print_row(std::ostream& out, const char* name, const Summary& summary) {
   label(out, name);
-  for (const double value : {summary.p50, summary.p90, summary.p99, summary.mean}) {
+  for (const double value : {summary.p50, summary.p90, summary.p99, summary.max, summary.mean}) {
     out << std::setw(kColumnWidth);
     if (summary.count == 0) {
       out << '-';
@@ -48,13 +48,14 @@ void print_errors(std::ostream& out, const Report& report) {
 
 void print_latencies(std::ostream& out, const RunConfig& config, const Report& report) {
   label(out, "ms");
-  for (const char* const column : {"p50", "p90", "p99", "mean"}) out << std::setw(kColumnWidth) << column;
+  for (const char* const column : {"p50", "p90", "p99", "max", "mean"}) out << std::setw(kColumnWidth) << column;
   out << '\n';
   print_row(out, "TTFT", report.ttft_ms);
   print_row(out, "TPOT", report.tpot_ms);
   print_row(out, "ITL", report.itl_ms);
   print_row(out, "end to end", report.e2e_ms);
   if (config.rate) print_row(out, "sent late", report.slip_ms);
+  if (report.errors > 0) print_row(out, "errors", report.error_ms);
 }
 
 }  // namespace

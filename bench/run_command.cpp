@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/signal_watcher.h"
@@ -23,7 +24,7 @@ ExitCode report_failure(const Output& output, const Status& status) {
 
 /// Refuses what the daemon would refuse or cut short request by request.
 Status check_fits(const RunConfig& config, const v1::GetModelResponse& model) {
-  const int64_t longest = int64_t{config.prompt_tokens.max} + config.output_tokens;
+  const int64_t longest = int64_t{config.shared_prefix_tokens} + config.prompt_tokens.max + config.output_tokens;
   if (longest <= model.context_length()) return {};
   return failed_precondition("prompt and output are up to " + std::to_string(longest) + " tokens, but " + model.name() +
                              " is served with a context of " + std::to_string(model.context_length()));
@@ -33,7 +34,10 @@ Result<PromptSource> prompts_for(const RunConfig& config, const v1::GetModelResp
   SLUICE_RETURN_IF_ERROR(check_fits(config, model));
   std::vector<int32_t> excluded(model.end_ids().begin(), model.end_ids().end());
   if (model.has_bos_id()) excluded.push_back(model.bos_id());
-  return PromptSource::create(model.vocab_size(), excluded, config.prompt_tokens, config.seed);
+  SLUICE_ASSIGN_OR_RETURN(PromptSource prompts,
+                          PromptSource::create(model.vocab_size(), excluded, config.prompt_tokens, config.seed));
+  prompts.share_prefix(config.shared_prefix_tokens);
+  return prompts;
 }
 
 v1::CompleteRequest make_request(const RunConfig& config, const PromptSource& prompts, uint64_t index) {
@@ -43,6 +47,8 @@ v1::CompleteRequest make_request(const RunConfig& config, const PromptSource& pr
   request.mutable_sampling()->set_temperature(config.temperature);
   request.mutable_stopping()->set_max_tokens(config.output_tokens);
   request.mutable_stopping()->set_ignore_eos(true);
+  request.mutable_stopping()->mutable_stop_token_ids()->Assign(config.stop_token_ids.begin(),
+                                                               config.stop_token_ids.end());
   return request;
 }
 
@@ -73,6 +79,7 @@ struct Run {
 void warm_up(const Run& run) {
   ClosedLoop pacer(run.config.concurrency.value_or(1));
   Phase phase{.make_request = [&run](uint64_t index) { return make_request(run.config, run.prompts, index); },
+              .tenant = run.config.tenant,
               .pacer = pacer,
               .requests = run.config.warmup,
               .end = {},
@@ -82,7 +89,7 @@ void warm_up(const Run& run) {
 }
 
 Report measure(const Run& run, const Output& output) {
-  Measurements measurements(run.config.output_tokens);
+  Measurements measurements(run.config.stop_token_ids.empty() ? std::optional(run.config.output_tokens) : std::nullopt);
   ProgressBar bar(output.err, output.err_is_terminal);
   const TimePoint start = run.clock.now();
   const auto on_outcome = [&](const RequestOutcome& outcome) {
@@ -98,6 +105,7 @@ Report measure(const Run& run, const Output& output) {
   };
   const std::unique_ptr<Pacer> pacer = make_pacer(run.config, start);
   Phase phase{.make_request = [&run](uint64_t index) { return make_request(run.config, run.prompts, index); },
+              .tenant = run.config.tenant,
               .pacer = *pacer,
               .requests = run.config.requests,
               .end = end_of_sending(run.config, start),
@@ -159,7 +167,10 @@ ExitCode run(const CommandLine& line, const Output& output, const Clock& clock) 
 int run_program(const std::vector<std::string>& arguments, const Output& output, const Clock& clock) {
   const std::variant<CommandLine, int> parsed = parse_command_line(arguments, output.out, output.err);
   if (const int* const exit_code = std::get_if<int>(&parsed)) return *exit_code;
-  return run(std::get<CommandLine>(parsed), output, clock);
+  const CommandLine& line = std::get<CommandLine>(parsed);
+  if (!line.replay) return run(line, output, clock);
+  const Status status = run_replay(*line.replay, output.out);
+  return status.ok() ? kFine : report_failure(output, status);
 }
 
 }  // namespace sluice::bench

@@ -36,6 +36,7 @@ Status RunConfig::validate() const {
   if (prompt_tokens.min < 1 || prompt_tokens.max < prompt_tokens.min) {
     return invalid_field("--prompt-tokens", "must be N or N..M with 1 <= N <= M");
   }
+  if (shared_prefix_tokens < 0) return invalid_field("--shared-prefix-tokens", "must not be negative");
   if (output_tokens < 1) return invalid_field("--output-tokens", "must be at least 1");
   return {};
 }

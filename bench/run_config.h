@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -22,7 +23,10 @@ struct RunConfig {
   std::optional<int64_t> requests;     ///< end after this many were sent
   std::optional<double> seconds;       ///< send no more after this long
   TokenRange prompt_tokens;            ///< uniform in the range, per request
-  int32_t output_tokens = 64;          ///< exactly: end tokens are ignored
+  int32_t shared_prefix_tokens = 0;    ///< put before each of them, the same for all
+  int32_t output_tokens = 64;          ///< exactly, as end tokens are ignored; with stop tokens at most
+  std::vector<int32_t> stop_token_ids;
+  std::string tenant;
   float temperature = 0;
   int32_t warmup = 2;            ///< requests sent before, at the same concurrency, and not measured
   uint64_t seed = 0;             ///< of prompts and arrivals

@@ -21,7 +21,8 @@ Summary summarize(std::vector<double> samples) {
           .p50 = nearest_rank(samples, 50),
           .p90 = nearest_rank(samples, 90),
           .p99 = nearest_rank(samples, 99),
-          .mean = sum / static_cast<double>(samples.size())};
+          .mean = sum / static_cast<double>(samples.size()),
+          .max = samples.back()};
 }
 
 }  // namespace sluice::bench

@@ -14,6 +14,7 @@ struct Summary {
   double p90 = 0;
   double p99 = 0;
   double mean = 0;
+  double max = 0;
 };
 
 Summary summarize(std::vector<double> samples);

@@ -61,10 +61,15 @@ Json choices_to_json(const v1::CompleteResponse& answer) {
 }
 
 Json ledger_to_json(const v1::Ledger& ledger) {
-  return {{"queue_ms", ledger.queue_ms()},       {"prefill_ms", ledger.prefill_ms()},
-          {"decode_ms", ledger.decode_ms()},     {"interference_ms", ledger.interference_ms()},
-          {"delivery_ms", ledger.delivery_ms()}, {"end_to_end_ms", ledger.end_to_end_ms()},
-          {"ttft_ms", ledger.ttft_ms()},         {"tpot_ms", ledger.tpot_ms()}};
+  return {{"queue_ms", ledger.queue_ms()},
+          {"prefill_ms", ledger.prefill_ms()},
+          {"decode_ms", ledger.decode_ms()},
+          {"interference_ms", ledger.interference_ms()},
+          {"pause_ms", ledger.pause_ms()},
+          {"delivery_ms", ledger.delivery_ms()},
+          {"end_to_end_ms", ledger.end_to_end_ms()},
+          {"ttft_ms", ledger.ttft_ms()},
+          {"tpot_ms", ledger.tpot_ms()}};
 }
 
 Json optional_ms(const std::optional<Duration>& duration) {
@@ -118,7 +123,8 @@ std::string answer_to_json(const v1::CompleteResponse& answer, const client::Str
   add_choice(answer.choices().empty() ? v1::Choice() : answer.choices(0), json);
   json["usage"] = {
       {"prompt_tokens", answer.has_usage() ? answer.usage().prompt_tokens() : answer.prompt_info().prompt_tokens()},
-      {"completion_tokens", timing.completion_tokens}};
+      {"completion_tokens", timing.completion_tokens},
+      {"cached_tokens", answer.usage().cached_tokens()}};
   json["timing"] = timing_to_json(timing, answer);
   if (!answer.prompt_tokens().empty()) json["prompt_tokens"] = tokens_to_json(answer.prompt_tokens());
   if (answer.choices_size() > 1) json["choices"] = choices_to_json(answer);

@@ -34,6 +34,14 @@ void add_stopping_options(CLI::App& app, CompleteOptions& options) {
   app.add_flag("--ignore-eos", options.ignore_eos, "Go on past the model's end tokens");
 }
 
+void add_serving_options(CLI::App& app, CompleteOptions& options) {
+  app.add_option("--tenant", options.connection.tenant, "For whom the request is; shares are fair among tenants")
+      ->type_name("NAME");
+  add_number(app, "--priority", options.priority, "Lower ones are served first; default 0");
+  app.add_option("--cache-salt", options.cache_salt, "Reuse cached prompts only of requests with the same salt")
+      ->type_name("TEXT");
+}
+
 void add_response_options(CLI::App& app, CompleteOptions& options) {
   add_number(app, "--n", options.n,
              "Choices to generate; without --json they are printed at the end, one after another");
@@ -103,6 +111,7 @@ void add_complete_options(CLI::App& app, CompleteOptions& options) {
   add_sampling_options(app, options);
   add_stopping_options(app, options);
   add_response_options(app, options);
+  add_serving_options(app, options);
 }
 
 Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istream& in) {
@@ -118,6 +127,11 @@ Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istr
   if (options.logprobs) request.mutable_response()->set_logprobs(*options.logprobs);
   if (options.echo) request.mutable_response()->set_echo(true);
   if (options.n) request.set_n(*options.n);
+  if (options.priority) request.set_priority(*options.priority);
+  if (options.cache_salt) {
+    SLUICE_RETURN_IF_ERROR(check_utf8(*options.cache_salt, "the --cache-salt text"));
+    request.set_cache_salt(*options.cache_salt);
+  }
   return request;
 }
 

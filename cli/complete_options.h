@@ -40,6 +40,8 @@ struct CompleteOptions {
   bool ignore_eos = false;
   std::optional<int32_t> logprobs;
   bool echo = false;
+  std::optional<int32_t> priority;
+  std::optional<std::string> cache_salt;
 };
 
 void add_complete_options(CLI::App& app, CompleteOptions& options);

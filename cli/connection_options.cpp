@@ -16,7 +16,9 @@ void add_connection_options(CLI::App& app, ConnectionOptions& options) {
 }
 
 client::CallOptions call_options(const ConnectionOptions& options, client::Cancellation* cancellation) {
-  return {.timeout = std::chrono::milliseconds(options.timeout_ms.value_or(0)), .cancellation = cancellation};
+  return {.timeout = std::chrono::milliseconds(options.timeout_ms.value_or(0)),
+          .cancellation = cancellation,
+          .tenant = options.tenant};
 }
 
 Status await_daemon(client::InferenceClient& client, const ConnectionOptions& options,

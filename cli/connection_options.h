@@ -17,6 +17,7 @@ struct ConnectionOptions {
   std::string address = client::kDefaultAddress;
   std::optional<int64_t> timeout_ms;  ///< deadline of each call
   std::optional<int64_t> wait_ms;     ///< first wait this long for the daemon to be ready
+  std::string tenant;
 };
 
 void add_connection_options(CLI::App& app, ConnectionOptions& options);

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/complete_command.h"
+#include "cli/explain_command.h"
+#include "cli/limits_command.h"
 #include "cli/status_commands.h"
 #include "cli/token_commands.h"
 
@@ -15,6 +17,8 @@ struct AllOptions {
   DetokenizeCommandOptions detokenize;
   StatusCommandOptions load;
   StatusCommandOptions models;
+  CompleteOptions explain;
+  LimitsOptions limits;
 };
 
 void add_commands(CLI::App& app, AllOptions& options) {
@@ -26,6 +30,11 @@ void add_commands(CLI::App& app, AllOptions& options) {
   add_detokenize_options(*app.add_subcommand("detokenize", "Token ids to text"), options.detokenize);
   add_status_options(*app.add_subcommand("load", "How busy the daemon is"), options.load);
   add_status_options(*app.add_subcommand("models", "What the daemon serves"), options.models);
+  add_complete_options(
+      *app.add_subcommand("explain", "Would this request start now, and when is it predicted to? Nothing is computed"),
+      options.explain);
+  add_limits_options(*app.add_subcommand("limits", "Show or change what bounds the daemon's work, while it serves"),
+                     options.limits);
 }
 
 ExitCode run_command(const std::string& name, const AllOptions& options, const Terminal& terminal, const Clock& clock) {
@@ -33,6 +42,8 @@ ExitCode run_command(const std::string& name, const AllOptions& options, const T
   if (name == "tokenize") return run_tokenize(options.tokenize, terminal);
   if (name == "detokenize") return run_detokenize(options.detokenize, terminal);
   if (name == "load") return run_load(options.load, terminal);
+  if (name == "explain") return run_explain(options.explain, terminal);
+  if (name == "limits") return run_limits(options.limits, terminal);
   return run_models(options.models, terminal);
 }
 

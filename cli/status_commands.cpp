@@ -12,28 +12,37 @@ using Json = nlohmann::ordered_json;
 
 void print_load(std::ostream& out, const v1::GetLoadResponse& load) {
   out << "running    " << load.running_sequences() << " of " << load.max_running() << " sequences\n"
-      << "waiting    " << load.waiting_requests() << " of " << load.max_queued_requests() << " requests\n"
+      << "waiting    " << load.waiting_requests() << " of " << load.max_queued_requests() << " requests, "
+      << load.waiting_prompt_tokens() << " prompt tokens";
+  if (load.waiting_requests() > 0) out << "; the next one lacks: " << load.waiting_for();
+  out << '\n'
       << "KV blocks  " << load.blocks_used() << " used, " << load.blocks_reserved() << " reserved, "
-      << load.blocks_total() << " in all, of " << load.block_size() << " tokens\n"
+      << load.blocks_cached() << " cached, " << load.blocks_total() << " in all, of " << load.block_size()
+      << " tokens\n"
       << "computed   " << load.prefill_tokens() << " prompt tokens and " << load.decode_tokens() << " output tokens in "
       << load.steps() << " steps\n"
-      << "preempted  " << load.preemptions() << '\n';
+      << "preempted  " << load.preemptions() << ", paused " << load.pauses() << " times\n";
   if (load.draining()) out << "draining: no new requests are taken\n";
 }
 
 Json load_to_json(const v1::GetLoadResponse& load) {
   return {{"running_sequences", load.running_sequences()},
           {"waiting_requests", load.waiting_requests()},
+          {"waiting_prompt_tokens", load.waiting_prompt_tokens()},
+          {"waiting_for", load.waiting_for()},
           {"max_running", load.max_running()},
           {"max_queued_requests", load.max_queued_requests()},
           {"block_size", load.block_size()},
           {"blocks_total", load.blocks_total()},
           {"blocks_used", load.blocks_used()},
           {"blocks_reserved", load.blocks_reserved()},
+          {"blocks_cached", load.blocks_cached()},
+          {"blocks_shared", load.blocks_shared()},
           {"steps", load.steps()},
           {"prefill_tokens", load.prefill_tokens()},
           {"decode_tokens", load.decode_tokens()},
           {"preemptions", load.preemptions()},
+          {"pauses", load.pauses()},
           {"draining", load.draining()}};
 }
 

@@ -38,8 +38,9 @@ gpr_timespec deadline_after(std::chrono::milliseconds timeout) {
   return gpr_time_from_millis(timeout.count(), GPR_TIMESPAN);
 }
 
-void set_deadline(grpc::ClientContext& context, const CallOptions& options) {
+void apply(const CallOptions& options, grpc::ClientContext& context) {
   if (options.timeout.count() > 0) context.set_deadline(deadline_after(options.timeout));
+  if (!options.tenant.empty()) context.AddMetadata("x-tenant", options.tenant);
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ void set_deadline(grpc::ClientContext& context, const CallOptions& options) {
 InferenceClient::InferenceClient(std::string address)
     : address_(std::move(address)),
       channel_(grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), channel_arguments())),
-      stub_(v1::Inference::NewStub(channel_)) {}
+      stub_(v1::Inference::NewStub(channel_)),
+      control_(v1::Control::NewStub(channel_)) {}
 
 Status InferenceClient::cannot_connect() const {
   return unavailable("cannot connect to " + address_ + ": is sluiced running? start it with: sluiced --grpc-listen " +
@@ -63,7 +65,7 @@ Status InferenceClient::end_of_call(const grpc::Status& status, const grpc::Clie
 Status InferenceClient::stream_complete(const v1::CompleteRequest& request, const OnEvent& on_event,
                                         const CallOptions& options) {
   grpc::ClientContext context;
-  set_deadline(context, options);
+  apply(options, context);
   const Cancellation::Scope scope(options.cancellation, context);
   const auto reader = stub_->StreamComplete(&context, request);
   StreamEnd end;
@@ -75,37 +77,50 @@ Status InferenceClient::stream_complete(const v1::CompleteRequest& request, cons
   return end.status(end_of_call(reader->Finish(), context));
 }
 
-template <typename Request, typename Response>
-Result<Response> InferenceClient::call_once(grpc::Status (v1::Inference::Stub::*method)(grpc::ClientContext*,
-                                                                                        const Request&, Response*),
+template <typename Stub, typename Request, typename Response>
+Result<Response> InferenceClient::call_once(Stub& stub,
+                                            grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                         Response*),
                                             const Request& request, const CallOptions& options) {
   grpc::ClientContext context;
-  set_deadline(context, options);
+  apply(options, context);
   const Cancellation::Scope scope(options.cancellation, context);
   Response response;
-  SLUICE_RETURN_IF_ERROR(end_of_call((stub_.get()->*method)(&context, request, &response), context));
+  SLUICE_RETURN_IF_ERROR(end_of_call((stub.*method)(&context, request, &response), context));
   return response;
 }
 
 Result<v1::CompleteResponse> InferenceClient::complete(const v1::CompleteRequest& request, const CallOptions& options) {
-  return call_once(&v1::Inference::Stub::Complete, request, options);
+  return call_once(*stub_, &v1::Inference::Stub::Complete, request, options);
 }
 
 Result<v1::TokenizeResponse> InferenceClient::tokenize(const v1::TokenizeRequest& request, const CallOptions& options) {
-  return call_once(&v1::Inference::Stub::Tokenize, request, options);
+  return call_once(*stub_, &v1::Inference::Stub::Tokenize, request, options);
 }
 
 Result<v1::DetokenizeResponse> InferenceClient::detokenize(const v1::DetokenizeRequest& request,
                                                            const CallOptions& options) {
-  return call_once(&v1::Inference::Stub::Detokenize, request, options);
+  return call_once(*stub_, &v1::Inference::Stub::Detokenize, request, options);
 }
 
 Result<v1::GetModelResponse> InferenceClient::get_model(const CallOptions& options) {
-  return call_once(&v1::Inference::Stub::GetModel, v1::GetModelRequest(), options);
+  return call_once(*stub_, &v1::Inference::Stub::GetModel, v1::GetModelRequest(), options);
 }
 
 Result<v1::GetLoadResponse> InferenceClient::get_load(const CallOptions& options) {
-  return call_once(&v1::Inference::Stub::GetLoad, v1::GetLoadRequest(), options);
+  return call_once(*stub_, &v1::Inference::Stub::GetLoad, v1::GetLoadRequest(), options);
+}
+
+Result<v1::ExplainResponse> InferenceClient::explain(const v1::CompleteRequest& request, const CallOptions& options) {
+  return call_once(*stub_, &v1::Inference::Stub::Explain, request, options);
+}
+
+Result<v1::Limits> InferenceClient::get_limits(const CallOptions& options) {
+  return call_once(*control_, &v1::Control::Stub::GetLimits, v1::GetLimitsRequest(), options);
+}
+
+Result<v1::Limits> InferenceClient::set_limits(const v1::Limits& limits, const CallOptions& options) {
+  return call_once(*control_, &v1::Control::Stub::SetLimits, limits, options);
 }
 
 Status InferenceClient::wait_until_ready(std::chrono::milliseconds timeout, Cancellation* cancellation) {
@@ -119,9 +134,10 @@ Status InferenceClient::wait_until_ready(std::chrono::milliseconds timeout, Canc
   return deadline_exceeded(address_ + " was not ready within " + std::to_string(timeout.count()) + " ms");
 }
 
-std::unique_ptr<StreamCall> InferenceClient::make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers) {
+std::unique_ptr<StreamCall> InferenceClient::make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers,
+                                                         const std::string& tenant) {
   return std::make_unique<StreamCall>(
-      *stub_, std::move(request), std::move(handlers),
+      *stub_, std::move(request), tenant, std::move(handlers),
       [this](const grpc::Status& status, const grpc::ClientContext& context) { return end_of_call(status, context); });
 }
 

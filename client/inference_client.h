@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "client/cancellation.h"
 #include "client/stream_call.h"
+#include "sluice/v1/control.grpc.pb.h"
 #include "sluice/v1/inference.grpc.pb.h"
 
 namespace sluice::client {
@@ -20,6 +21,7 @@ inline constexpr const char* kDefaultAddress = "127.0.0.1:50051";
 struct CallOptions {
   std::chrono::milliseconds timeout{0};  ///< the gRPC deadline, from now; 0 is none
   Cancellation* cancellation = nullptr;  ///< lent; null when nobody cancels
+  std::string tenant = {};               ///< for whom; sent as metadata x-tenant unless it is empty
 };
 
 /// One daemon, by its gRPC address. Failures are Status values: those before acceptance and those of an error event
@@ -40,25 +42,30 @@ class InferenceClient {
   Result<v1::DetokenizeResponse> detokenize(const v1::DetokenizeRequest& request, const CallOptions& options = {});
   Result<v1::GetModelResponse> get_model(const CallOptions& options = {});
   Result<v1::GetLoadResponse> get_load(const CallOptions& options = {});
+  Result<v1::ExplainResponse> explain(const v1::CompleteRequest& request, const CallOptions& options = {});
+  Result<v1::Limits> get_limits(const CallOptions& options = {});
+  /// Changes the limits that are set; returns all of them.
+  Result<v1::Limits> set_limits(const v1::Limits& limits, const CallOptions& options = {});
 
   /// Returns once the daemon's health is SERVING, connecting as often as it takes; kDeadlineExceeded when it is not in
   /// time.
   Status wait_until_ready(std::chrono::milliseconds timeout, Cancellation* cancellation = nullptr);
 
   /// A stream that does not occupy a thread, not started yet. The client outlives it.
-  std::unique_ptr<StreamCall> make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers);
+  std::unique_ptr<StreamCall> make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers,
+                                          const std::string& tenant = {});
 
  private:
   Status end_of_call(const grpc::Status& status, const grpc::ClientContext& context) const;
   Status cannot_connect() const;
-  template <typename Request, typename Response>
-  Result<Response> call_once(grpc::Status (v1::Inference::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                                         Response*),
+  template <typename Stub, typename Request, typename Response>
+  Result<Response> call_once(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                              const Request& request, const CallOptions& options);
 
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Inference::Stub> stub_;
+  const std::unique_ptr<v1::Control::Stub> control_;
 };
 
 }  // namespace sluice::client

@@ -4,8 +4,11 @@
 
 namespace sluice::client {
 
-StreamCall::StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, Handlers handlers, Explain explain)
-    : stub_(stub), request_(std::move(request)), explain_(std::move(explain)), handlers_(std::move(handlers)) {}
+StreamCall::StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, const std::string& tenant,
+                       Handlers handlers, Explain explain)
+    : stub_(stub), request_(std::move(request)), explain_(std::move(explain)), handlers_(std::move(handlers)) {
+  if (!tenant.empty()) context_.AddMetadata("x-tenant", tenant);
+}
 
 void StreamCall::start() {
   stub_.async()->StreamComplete(&context_, &request_, this);

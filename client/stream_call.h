@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include <grpcpp/client_context.h>
 
@@ -23,8 +24,9 @@ class StreamCall final : private grpc::ClientReadReactor<v1::CompleteEvent> {
   /// `explain` turns the end of the gRPC call into ours.
   using Explain = std::function<Status(const grpc::Status&, const grpc::ClientContext&)>;
 
-  /// The stub is lent and outlives the call.
-  StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, Handlers handlers, Explain explain);
+  /// The stub is lent and outlives the call. An empty tenant isn't told.
+  StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, const std::string& tenant, Handlers handlers,
+             Explain explain);
 
   /// Sends the request, once. The handlers may be called before this returns, on another thread.
   void start();

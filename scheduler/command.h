@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "scheduler/scheduler_config.h"
 #include "scheduler/submission.h"
 
 namespace sluice::scheduler {
@@ -20,6 +21,16 @@ struct FailAll {
   Status status;
 };
 
-using Command = std::variant<Submission, Cancel, FailAll>;
+/// Changes the scheduler's limits; a change they allow.
+struct SetLimits {
+  SchedulerConfig limits;
+};
+
+/// Asks what would become of a request; answered by an Explained event under the submission's id.
+struct Explain {
+  Submission submission;
+};
+
+using Command = std::variant<Submission, Cancel, FailAll, SetLimits, Explain>;
 
 }  // namespace sluice::scheduler

@@ -16,6 +16,10 @@ class DepartureRate {
 
   /// Milliseconds until `places` more requests will have left, 1 to 60000; by one a second until the first has.
   int64_t retry_after_ms(int64_t places) const;
+  /// Between two departures.
+  Duration mean() const {
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(mean_ms_));
+  }
 
  private:
   TimePoint last_{};

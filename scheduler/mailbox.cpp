@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/check.h"
+
 namespace sluice::scheduler {
 
 bool Mailbox::try_post(Submission submission) {
@@ -15,18 +17,11 @@ bool Mailbox::try_post(Submission submission) {
   return true;
 }
 
-void Mailbox::post(Cancel cancel) {
+void Mailbox::post(Command command) {
+  SLUICE_CHECK(!std::holds_alternative<Submission>(command));
   {
     const MutexLock lock(mutex_);
-    commands_.emplace_back(cancel);
-  }
-  not_empty_.notify_one();
-}
-
-void Mailbox::post(FailAll fail_all) {
-  {
-    const MutexLock lock(mutex_);
-    commands_.emplace_back(std::move(fail_all));
+    commands_.push_back(std::move(command));
   }
   not_empty_.notify_one();
 }

@@ -11,7 +11,7 @@ namespace sluice::scheduler {
 /// The way into the loop thread: fronts post, the loop takes everything at once. Thread-safe.
 ///
 /// Submissions are bounded by the room the loop last published, so a full queue refuses at once, even in the middle of
-/// a long step. Cancel and FailAll are always taken: at most a few per live request.
+/// a long step. Everything else is always taken: at most a few per live request, or asked for by an operator.
 class Mailbox {
  public:
   /// `room`: submissions accepted before the loop first publishes; usually max_running + max_queued_requests.
@@ -19,8 +19,8 @@ class Mailbox {
 
   /// False when full: the caller answers RESOURCE_EXHAUSTED. Also false once closed(). Never blocks.
   bool try_post(Submission submission);
-  void post(Cancel cancel);
-  void post(FailAll fail_all);
+  /// Anything but a Submission.
+  void post(Command command);
 
   /// Loop thread: moves all commands to `out` (cleared first, in posting order; its memory is reused for the next
   /// ones).

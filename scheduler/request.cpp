@@ -6,8 +6,8 @@
 
 namespace sluice::scheduler {
 
-Request::Request(Submission submission, uint64_t arrival_number)
-    : submission_(std::move(submission)), arrival_number_(arrival_number) {
+Request::Request(Submission submission, uint64_t arrival_number, int32_t tenant)
+    : submission_(std::move(submission)), arrival_number_(arrival_number), tenant_(tenant) {
   SLUICE_CHECK(!submission_.prompt.empty());
   SLUICE_CHECK(submission_.max_new_tokens >= 0);
   SLUICE_CHECK(submission_.sequence_count >= 1);

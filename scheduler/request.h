@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scheduler/sequence.h"
+#include "scheduler/shortage.h"
 #include "scheduler/submission.h"
 
 namespace sluice::scheduler {
@@ -12,7 +13,7 @@ namespace sluice::scheduler {
 /// A request from its submission until its last sequence has ended. Stays at its address: its sequences point into it.
 class Request {
  public:
-  Request(Submission submission, uint64_t arrival_number);
+  Request(Submission submission, uint64_t arrival_number, int32_t tenant);
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -20,6 +21,8 @@ class Request {
   const Submission& submission() const { return submission_; }
   /// Its place in the order of arrival, from 0.
   uint64_t arrival_number() const { return arrival_number_; }
+  /// Its tenant's index in the book.
+  int32_t tenant() const { return tenant_; }
 
   std::vector<Sequence>& sequences() { return sequences_; }
   const std::vector<Sequence>& sequences() const { return sequences_; }
@@ -27,6 +30,10 @@ class Request {
   Sequence* first_waiting();
   bool has_waiting() const;
   bool has_unfinished() const;
+
+  /// Why it waits, as far as the last plan knows.
+  Shortage shortage() const { return shortage_; }
+  void set_shortage(Shortage shortage) { shortage_ = shortage; }
 
   bool is_accepted() const { return is_accepted_; }
   void accept() { is_accepted_ = true; }
@@ -37,7 +44,9 @@ class Request {
  private:
   const Submission submission_;
   const uint64_t arrival_number_;
+  const int32_t tenant_;
   std::vector<Sequence> sequences_;  // [sequence_count]
+  Shortage shortage_ = Shortage::kNone;
   bool is_accepted_ = false;
   bool has_started_ = false;
 };

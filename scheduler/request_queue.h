@@ -2,32 +2,69 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <tuple>
+#include <vector>
 
+#include "base/clock.h"
 #include "scheduler/request.h"
+#include "scheduler/tenant_book.h"
 
 namespace sluice::scheduler {
 
-/// Requests with sequences that wait for admission, in order of arrival. Only the oldest can have started. Lends its
-/// requests.
+/// Requests with sequences that wait for admission, in the order in which they are served: those already begun, then by
+/// priority, then the tenant who was served least, then his earliest deadline, then arrival. Lends its requests and the
+/// book.
+///
+/// Deadlines decide among one tenant's requests only: most clients set one as a matter of course, and who sets the
+/// shortest would otherwise pass everyone else.
 class RequestQueue {
  public:
-  void push(Request& request) { by_arrival_.emplace(request.arrival_number(), &request); }
-  /// Does nothing when the request isn't here.
-  void remove(const Request& request) { by_arrival_.erase(request.arrival_number()); }
+  explicit RequestQueue(const TenantBook& tenants) : tenants_(&tenants) {}
 
-  bool empty() const { return by_arrival_.empty(); }
-  Request& oldest() const { return *by_arrival_.begin()->second; }
-  Request& newest() const { return *by_arrival_.rbegin()->second; }
-  /// Requests of which no sequence was ever admitted.
-  int32_t unstarted_count() const;
+  void push(Request& request);
+  /// Does nothing when the request isn't here.
+  void remove(const Request& request);
+  /// The request's first sequence is admitted, others still wait: it goes before all that have not begun.
+  void begin(Request& request);
+
+  bool empty() const { return places_.empty(); }
+  /// The first `limit` requests in the order of service, for what is known now. O(limit * tenants that wait).
+  void collect(size_t limit, std::vector<Request*>& out) const;
+
+  /// The first of them, nullptr if none waits.
+  const Request* first() const;
+
+  /// Requests of which no sequence was ever admitted, and the tokens of their prompts.
+  int32_t unstarted_count() const { return unstarted_count_; }
+  int64_t unstarted_prompt_tokens() const { return unstarted_prompt_tokens_; }
+  int32_t unstarted_count(int32_t tenant) const;
+  /// Unstarted requests that would be served no later than one of this priority.
+  int32_t unstarted_before(int32_t priority) const;
 
  private:
-  std::map<uint64_t, Request*> by_arrival_;
-};
+  using Place = std::tuple<TimePoint, uint64_t>;  // deadline, arrival number
+  using Lane = std::map<Place, Request*>;         // of one tenant
+  using PriorityClass = std::map<int32_t, Lane>;  // by tenant
 
-inline int32_t RequestQueue::unstarted_count() const {
-  const bool oldest_has_started = !empty() && oldest().has_started();
-  return static_cast<int32_t>(by_arrival_.size()) - (oldest_has_started ? 1 : 0);
-}
+  struct Turn {
+    double served;
+    Lane::const_iterator next;
+    Lane::const_iterator end;
+  };
+
+  static Place place_of(const Request& request);
+  static bool is_sooner(const Turn& a, const Turn& b);
+
+  const TenantBook* tenants_;
+  std::map<uint64_t, Request*> begun_;  // by arrival number
+  std::map<int32_t, PriorityClass> classes_;
+  std::set<uint64_t> places_;  // arrival numbers of all who are here
+  std::map<int32_t, int32_t> count_by_tenant_;
+  std::map<int32_t, int32_t> count_by_priority_;
+  mutable std::vector<Turn> turns_;  // scratch of collect
+  int32_t unstarted_count_ = 0;
+  int64_t unstarted_prompt_tokens_ = 0;
+};
 
 }  // namespace sluice::scheduler

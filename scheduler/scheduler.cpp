@@ -4,13 +4,29 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
 namespace sluice::scheduler {
 
-Scheduler::Scheduler(const SchedulerConfig& config, kvcache::BlockPool& pool) : config_(config), pool_(pool) {
-  SLUICE_CHECK(config_.validate().ok());
+namespace {
+
+constexpr uint64_t kRefreshSteps = 20;   // steps from one estimate of output lengths to the next
+constexpr uint64_t kAdmissionSteps = 8;  // steps after which time alone may have made room
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& pool, const kvcache::BlockHasher& hasher,
+                     bool reuses_outputs)
+    : limits_(config),
+      pool_(pool),
+      sharing_(pool, hasher, reuses_outputs),
+      margin_(config.pause_target),
+      queue_(tenants_),
+      admitter_({pool, sharing_, queue_, running_, tenants_, lengths_, margin_}),
+      slicer_(pool, lengths_, step_time_, margin_) {
+  SLUICE_CHECK(limits_.validate().ok());
 }
 
 // --- commands
@@ -19,25 +35,28 @@ void Scheduler::submit(Submission submission, TimePoint now) {
   SLUICE_CHECK(!is_step_open_);
   const RequestId id = submission.id;
   const bool has_work = submission.max_new_tokens > 0 || submission.score_prompt;
-  if (has_work && decide(submission).verdict == Verdict::kNeverFits) {
+  Status refusal;
+  if (has_work && final_blocks(submission) > pool_.capacity()) {
+    refusal = never_fits(submission);
+  } else if (has_work && submission.deadline != TimePoint::max()) {
+    refusal = misses_deadline(submission, now);
+  }
+  if (!refusal.ok()) {
     ++totals_.refused;
-    events_.push_back({id, Refused{never_fits(submission)}});
+    events_.push_back({id, Refused{std::move(refusal)}});
     return;
   }
   if (requests_.empty()) departures_.begin(now);
-  const auto [entry, is_new] = requests_.try_emplace(id, std::move(submission), next_arrival_number_++);
+  const int32_t tenant = tenants_.enter(submission.tenant);
+  const auto [entry, is_new] = requests_.try_emplace(id, std::move(submission), next_arrival_number_++, tenant);
   SLUICE_CHECK(is_new);
   Request& request = entry->second;
   queue_.push(request);
   newcomers_.push_back(id);
+  is_admission_due_ = true;
   if (request.submission().deadline != TimePoint::max()) deadlines_.emplace(request.submission().deadline, id);
   // It waits for nothing, so not in the queue either.
   if (!has_work) end_all(request, FinishReason::kLength, now);
-}
-
-Admission Scheduler::decide(const Submission& submission) const {
-  const AdmissionView view{.blocks = pool_.counts(), .running = running_count(), .max_running = config_.max_running};
-  return admit_by_reserve(view, final_blocks(submission));
 }
 
 int64_t Scheduler::final_blocks(const Submission& submission) const {
@@ -51,6 +70,84 @@ Status Scheduler::never_fits(const Submission& submission) const {
       "prompt", "of " + text(prompt) + " tokens and max_tokens of " + text(submission.max_new_tokens) + " need " +
                     text(prompt + submission.max_new_tokens) + " places in the KV cache, which has " +
                     text(int64_t{pool_.capacity()} * pool_.block_size()) + "; shorten the prompt or lower max_tokens");
+}
+
+Status Scheduler::misses_deadline(const Submission& submission, TimePoint now) {
+  if (submission.deadline <= now || !step_time_.is_known()) return {};  // the plan ends what is past
+  const Explanation explanation = explain(submission);
+  // As long as nothing is known of answers' lengths, a wait can only be guessed at by caps, which most don't reach.
+  const bool is_guess = explanation.start > Duration::zero() && !lengths_.at(0).is_known();
+  if (!explanation.is_timed || is_guess) return {};
+  const auto text = [](Duration duration) { return std::to_string(static_cast<int64_t>(to_milliseconds(duration))); };
+  const Duration left = submission.deadline - now;
+  if (explanation.first_token > left) {
+    return deadline_exceeded("the deadline is in " + text(left) + " ms and the first token is predicted in " +
+                             text(explanation.first_token) + " ms");
+  }
+  if (explanation.finish > left) {
+    return deadline_exceeded("the deadline is in " + text(left) + " ms and the last token is predicted in " +
+                             text(explanation.finish) + " ms");
+  }
+  return {};
+}
+
+Explanation Scheduler::explain(Submission submission) {
+  const kvcache::SharedBlockCounts counts = pool_.counts();
+  Explanation explanation{.requests_before = queue_.unstarted_before(submission.priority),
+                          .prompt_tokens = static_cast<int32_t>(submission.prompt.size()),
+                          .final_blocks = static_cast<int32_t>(std::min<int64_t>(final_blocks(submission), INT32_MAX)),
+                          .free_blocks = counts.free,
+                          .capacity_blocks = counts.capacity};
+  explanation.never_fits = explanation.final_blocks > counts.capacity;
+  if (explanation.never_fits) {
+    explanation.shortage = Shortage::kKv;
+    return explanation;
+  }
+  running_.measure(pool_);
+  const int32_t tenant = tenants_.enter(submission.tenant);
+  Request request(std::move(submission), next_arrival_number_, tenant);
+  const Admitter::Outlook outlook =
+      admitter_.outlook(limits_, slicer_.is_jammed(), request.sequences().front(), tenant);
+  explanation.cached_tokens = outlook.cached_tokens;
+  explanation.shortage = outlook.shortage;
+  if (explanation.requests_before > 0 && outlook.shortage == Shortage::kNone) explanation.shortage = Shortage::kOrder;
+  explanation.is_admitted_now = explanation.shortage == Shortage::kNone;
+  if (!explanation.is_admitted_now && explanation.requests_before >= limits_.max_queued_requests) {
+    explanation.shortage = Shortage::kQueue;
+  }
+  foretell(request.submission(), outlook, explanation);
+  tenants_.leave(tenant);
+  return explanation;
+}
+
+void Scheduler::answer(Explain question) {
+  const RequestId id = question.submission.id;
+  events_.push_back({id, Explained{explain(std::move(question.submission))}});
+}
+
+/// Those before it start one by one at the pace at which requests have been leaving, after the first has found room.
+void Scheduler::foretell(const Submission& submission, const Admitter::Outlook& outlook,
+                         Explanation& explanation) const {
+  explanation.is_timed = step_time_.is_known();
+  if (!explanation.is_timed) return;
+  StepLoad decode{.decode_rows = running_count()};
+  for (const SequenceLoad& load : running_.loads()) decode.context_tokens += load.tokens;
+  const Duration step = std::max(step_time_.predict(decode), Duration(1));
+  explanation.start = step * outlook.steps;
+  if (!explanation.is_admitted_now) explanation.start += departures_.mean() * explanation.requests_before;
+  const auto prompt = static_cast<int32_t>(submission.prompt.size()) - outlook.cached_tokens;
+  StepLoad prefill = decode;
+  prefill.prefill_tokens = prompt;
+  prefill.prefill_pairs = int64_t{prompt} * (outlook.cached_tokens + (prompt + 1) / 2);
+  // In chunks, each of which waits for the rows that decode.
+  const int32_t chunks = (prompt - 1) / std::max(1, limits_.tokens_per_step - running_count()) + 1;
+  explanation.first_token = explanation.start + step_time_.predict(prefill) + step * (chunks - 1);
+  decode.decode_rows += 1;
+  const double length = lengths_.at(0).mean_left(0, submission.max_new_tokens);
+  const auto rest = std::chrono::duration<double>(to_seconds(step_time_.predict(decode)) * std::max(0.0, length - 1));
+  explanation.finish = explanation.first_token;
+  // Without finished requests only the cap is known, and that most don't reach.
+  if (lengths_.at(0).is_known()) explanation.finish += std::chrono::duration_cast<Duration>(rest);
 }
 
 void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
@@ -68,6 +165,13 @@ void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
 void Scheduler::fail_all(const Status& status, TimePoint now) {
   is_step_open_ = false;
   while (!requests_.empty()) fail(requests_.begin()->second, status, now);
+  sharing_.forget();  // after a failed step nobody vouches for the cache's content
+}
+
+void Scheduler::set_limits(const SchedulerConfig& limits) {
+  SLUICE_CHECK(!is_step_open_);
+  limits_ = limits;
+  is_admission_due_ = true;
 }
 
 // --- plan
@@ -76,15 +180,19 @@ const StepPlan& Scheduler::plan(TimePoint now) {
   SLUICE_CHECK(!is_step_open_);
   plan_.clear();
   expire_deadlines(now);
+  running_.measure(pool_);
+  if (step_count_++ % kRefreshSteps == 0) lengths_.refresh(running_.loads());
   admit_waiting(now);
   refuse_overflow(now);
   accept_newcomers();
-  slice_decodes(now);
-  slice_prompts(now);
-  // Whoever waits alone is admitted, and whoever runs has a slice: the loop can't spin, and can't sleep on a waiting
-  // request.
+  slicer_.slice(running_, limits_, now, plan_);
+  totals_.pauses += static_cast<uint64_t>(plan_.paused_rows);
+  if (plan_.paused_rows > 0) is_admission_due_ = true;  // `adaptive` admits again as soon as nobody is paused
+  // Whoever waits alone is admitted, and among those who run somebody can go on: the loop can't spin, and can't sleep
+  // on a waiting request.
   SLUICE_CHECK(plan_.empty() == !has_work());
   is_step_open_ = !plan_.empty();
+  planned_ = now;
   return plan_;
 }
 
@@ -99,42 +207,78 @@ void Scheduler::expire_deadlines(TimePoint now) {
 }
 
 void Scheduler::admit_waiting(TimePoint now) {
-  while (!queue_.empty()) {
-    Request& request = queue_.oldest();
-    Sequence& sequence = *request.first_waiting();
-    if (!sequence.has_work()) {
-      finish(request, sequence, FinishReason::kLength, now);
-      forget_if_ended(request, now);
-    } else if (decide(request.submission()).verdict == Verdict::kAdmit) {
-      admit(request, sequence);
+  const Request* first = queue_.first();
+  if (first == nullptr) return;
+  // As long as nobody comes or goes, nobody's turn changes and prompts are not being shared, hardly anything can have
+  // changed.
+  const bool is_another = std::exchange(last_first_, first->arrival_number()) != first->arrival_number();
+  if (!is_admission_due_ && !is_another && step_count_ % kAdmissionSteps != 0) return;
+  is_admission_due_ = false;
+  while (std::optional<Start> start = admitter_.next(limits_, slicer_.is_jammed())) {
+    if (start->sequence->has_work()) {
+      admit(std::move(*start));
     } else {
-      return;
+      finish(*start->request, *start->sequence, FinishReason::kLength, now);
+      forget_if_ended(*start->request, now);
     }
   }
 }
 
-void Scheduler::admit(Request& request, Sequence& sequence) {
+void Scheduler::admit(Start start) {
+  Request& request = *start.request;
+  Sequence& sequence = *start.sequence;
   accept(request);
+  totals_.prompt_tokens += static_cast<uint64_t>(sequence.prompt_length());
+  totals_.cached_tokens += static_cast<uint64_t>(start.cached_tokens);
+  tenants_.charge_prompt(request.tenant(), sequence.prompt_length() - start.cached_tokens);
+  tenants_.note_running(request.tenant(), 1);
+  const auto prompt_blocks = static_cast<int32_t>(pool_.blocks_for(sequence.prompt_length()));
+  while (start.table.count() < prompt_blocks) start.table.take();
+  sequence.admit(std::move(start.table), start.cached_tokens, next_admission_number_++);
+  sharing_.begin(sequence);
+  running_.add({&sequence, &request, lengths_.entry_of(request.tenant())});
+  running_.measure(pool_);
+  if (!request.has_started()) queue_.begin(request);
   request.start();
-  sequence.admit(pool_.reserve(static_cast<int32_t>(final_blocks(request.submission()))), next_admission_number_++);
-  running_.emplace(sequence.admission_number(), &sequence);
   if (!request.has_waiting()) queue_.remove(request);
 }
 
 void Scheduler::refuse_overflow(TimePoint now) {
-  const int32_t excess = queue_.unstarted_count() - config_.max_queued_requests;
   // The newest would have to wait for the most departures before there is a place.
-  for (int32_t places = excess; places > 0; --places) {
-    Status status = resource_exhausted("the queue is full: " + std::to_string(config_.max_queued_requests) +
-                                       " requests are waiting")
-                        .with_retry_after_ms(departures_.retry_after_ms(places));
-    Request& request = queue_.newest();
+  for (auto newest = newcomers_.rbegin(); newest != newcomers_.rend(); ++newest) {
+    const auto found = requests_.find(*newest);
+    if (found == requests_.end() || found->second.has_started()) continue;
+    Request& request = found->second;
+    Status status = overflow_of(request);
+    if (status.ok()) continue;
     if (request.is_accepted()) {
       fail(request, status, now);  // one of its sequences was cancelled before this first plan
     } else {
       refuse(request, std::move(status));
     }
   }
+}
+
+Status Scheduler::overflow_of(const Request& request) const {
+  const auto text = [](int64_t number) { return std::to_string(number); };
+  const int32_t excess = queue_.unstarted_count() - limits_.max_queued_requests;
+  if (excess > 0) {
+    return resource_exhausted("the queue is full: " + text(limits_.max_queued_requests) + " requests are waiting")
+        .with_retry_after_ms(departures_.retry_after_ms(excess));
+  }
+  const int64_t before = queue_.unstarted_prompt_tokens() - static_cast<int64_t>(request.submission().prompt.size());
+  if (before > 0 && queue_.unstarted_prompt_tokens() > limits_.max_queued_tokens) {
+    return resource_exhausted("the queue is full: prompts of " + text(before) + " tokens are waiting, of at most " +
+                              text(limits_.max_queued_tokens))
+        .with_retry_after_ms(departures_.retry_after_ms(1));
+  }
+  const int32_t own = queue_.unstarted_count(request.tenant());
+  if (limits_.max_queued_per_tenant > 0 && own > limits_.max_queued_per_tenant) {
+    return resource_exhausted("the tenant's share of the queue is full: " + text(limits_.max_queued_per_tenant) +
+                              " of its requests are waiting")
+        .with_retry_after_ms(departures_.retry_after_ms(own - limits_.max_queued_per_tenant));
+  }
+  return {};
 }
 
 void Scheduler::accept_newcomers() {
@@ -144,34 +288,19 @@ void Scheduler::accept_newcomers() {
   newcomers_.clear();
 }
 
-void Scheduler::slice_decodes(TimePoint now) {
-  for (const auto& [number, sequence] : running_) {
-    if (!sequence->is_prefill()) add_slice(*sequence, 1, now);
+int64_t Scheduler::reserved_blocks() const {
+  int64_t reserved = pool_.counts().shared;
+  for (const RunningRow& row : running_.rows()) {
+    const Sequence& sequence = *row.sequence;
+    reserved += pool_.blocks_for(int64_t{sequence.token_count()} + sequence.left()) - sequence.table().count() +
+                sequence.table().owned_count();
   }
-  plan_.decode_rows = static_cast<int32_t>(plan_.slices.size());
+  return reserved;
 }
 
-void Scheduler::slice_prompts(TimePoint now) {
-  int32_t budget = std::max(config_.tokens_per_step - plan_.decode_rows, pool_.block_size());
-  for (const auto& [number, sequence] : running_) {
-    if (budget == 0) return;
-    if (!sequence->is_prefill()) continue;
-    const int32_t length = std::min(sequence->prompt_length() - sequence->computed_count(), budget);
-    add_slice(*sequence, length, now);
-    plan_.prefill_tokens += length;
-    budget -= length;
-  }
-}
-
-void Scheduler::add_slice(Sequence& sequence, int32_t length, TimePoint now) {
-  const int32_t begin = sequence.computed_count();
-  const int32_t end = begin + length;
-  sequence.begin_slice(pool_.blocks_for(end), now);
-  // The prompt's last token has no successor to score.
-  const int32_t scored =
-      sequence.scores_prompt() && sequence.is_prefill() ? std::min(end, sequence.prompt_length() - 1) - begin : 0;
-  const bool draws = end == sequence.token_count() && sequence.submission().max_new_tokens > 0;
-  plan_.slices.push_back({.sequence = &sequence, .begin = begin, .length = length, .scored = scored, .draws = draws});
+Shortage Scheduler::head_shortage() const {
+  const Request* first = queue_.first();
+  return first == nullptr ? Shortage::kNone : first->shortage();
 }
 
 // --- commit
@@ -180,6 +309,8 @@ void Scheduler::commit(const StepPlan& plan, engine::StepOutput output, TimePoin
   SLUICE_CHECK(is_step_open_ && &plan == &plan_);
   is_step_open_ = false;
   totals_.prefill_tokens += static_cast<uint64_t>(plan.prefill_tokens);
+  if (plan.prefill_tokens > 0) is_admission_due_ = true;  // somebody may wait for a prompt to share
+  learn(plan, now - planned_);
   std::span<engine::SampledToken> samples = output.samples;
   for (const Slice& slice : plan.slices) {
     const size_t count = static_cast<size_t>(slice.scored) + (slice.draws ? 1 : 0);
@@ -190,10 +321,19 @@ void Scheduler::commit(const StepPlan& plan, engine::StepOutput output, TimePoin
   SLUICE_CHECK(samples.empty());
 }
 
+void Scheduler::learn(const StepPlan& plan, Duration took) {
+  if (plan.prefill_tokens > 0 && plan.decode_rows > 0 && step_time_.is_known()) {
+    const Duration alone = step_time_.predict({.decode_rows = plan.decode_rows, .context_tokens = plan.context_tokens});
+    totals_.decode_stall_seconds += std::max(0.0, to_seconds(took - alone));
+  }
+  step_time_.note(load_of(plan), took);
+}
+
 void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, TimePoint now) {
   Sequence& sequence = *slice.sequence;
   Request& request = requests_.at(sequence.submission().id);
   sequence.advance(slice.length);
+  sharing_.publish(sequence, slice.begin);
   if (slice.scored > 0) {
     const auto scores = samples.first(static_cast<size_t>(slice.scored));
     emit(request, PromptScored{.first_position = slice.begin + 1,
@@ -203,6 +343,7 @@ void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken>
   if (slice.draws) {
     ++totals_.decode_tokens;
     reason = sequence.append(samples.back().token, plan_.prefill_tokens > 0, now);
+    note_drawn(request, sequence, reason);
     emit(request, TokenSampled{.sequence = sequence.index(), .token = std::move(samples.back()), .time = now});
   } else if (!sequence.is_prefill()) {
     reason = FinishReason::kLength;  // only the prompt's scores were wanted
@@ -210,6 +351,15 @@ void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken>
   if (!reason) return;
   finish(request, sequence, *reason, now);
   forget_if_ended(request, now);
+}
+
+void Scheduler::note_drawn(const Request& request, const Sequence& sequence, std::optional<FinishReason> reason) {
+  tenants_.charge_output(request.tenant(), 1);
+  const int32_t entry = lengths_.entry_of(request.tenant());
+  const auto drawn = static_cast<int32_t>(sequence.output().size());
+  const bool is_at_cap = reason == FinishReason::kLength;
+  if (!is_at_cap) lengths_.note_drawn(entry, drawn - 1, reason.has_value());
+  if (reason) lengths_.note_finished(entry, drawn, is_at_cap);
 }
 
 std::vector<TokenEvent> Scheduler::take_events() {
@@ -221,15 +371,22 @@ std::vector<TokenEvent> Scheduler::take_events() {
 }
 
 int64_t Scheduler::room() const {
-  const int32_t free_rows = queue_.empty() ? config_.max_running - running_count() : 0;
-  return int64_t{config_.max_queued_requests} - waiting_count() + free_rows;
+  const int32_t free_rows = queue_.empty() ? limits_.max_running - running_count() : 0;
+  return int64_t{limits_.max_queued_requests} - waiting_count() + std::max(free_rows, 0);
 }
 
 // --- the ends of things
 
 Ledger Scheduler::retire(Request& request, Sequence& sequence, TimePoint now) {
-  if (sequence.is_running()) running_.erase(sequence.admission_number());
+  if (sequence.is_running()) {
+    running_.remove(sequence);
+    tenants_.note_running(request.tenant(), -1);
+    ++totals_.ended_sequences;
+    totals_.paused_sequences += sequence.was_paused() ? 1 : 0;
+    if (!sequence.was_paused()) margin_.note_never_paused();
+  }
   const Ledger ledger = sequence.finish(now);
+  is_admission_due_ = true;
   if (!request.has_waiting()) queue_.remove(request);
   return ledger;
 }
@@ -261,6 +418,7 @@ void Scheduler::refuse(Request& request, Status status) {
   ++totals_.refused;
   events_.push_back({request.id(), Refused{std::move(status)}});
   queue_.remove(request);
+  is_admission_due_ = true;  // others may have waited behind it
   forget(request);
 }
 
@@ -271,6 +429,7 @@ void Scheduler::forget_if_ended(Request& request, TimePoint now) {
 }
 
 void Scheduler::forget(Request& request) {
+  tenants_.leave(request.tenant());
   deadlines_.erase({request.submission().deadline, request.id()});
   requests_.erase(request.id());
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -11,14 +12,23 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "engine/batch.h"
-#include "kvcache/block_pool.h"
-#include "scheduler/admission.h"
+#include "kvcache/block_key.h"
+#include "kvcache/shared_block_pool.h"
+#include "scheduler/admitter.h"
 #include "scheduler/command.h"
 #include "scheduler/departure_rate.h"
+#include "scheduler/explanation.h"
+#include "scheduler/length_book.h"
+#include "scheduler/pause_margin.h"
+#include "scheduler/prefix_sharing.h"
 #include "scheduler/request.h"
 #include "scheduler/request_queue.h"
+#include "scheduler/running_rows.h"
 #include "scheduler/scheduler_config.h"
 #include "scheduler/step_plan.h"
+#include "scheduler/step_slicer.h"
+#include "scheduler/step_time_model.h"
+#include "scheduler/tenant_book.h"
 #include "scheduler/token_event.h"
 
 namespace sluice::scheduler {
@@ -26,35 +36,53 @@ namespace sluice::scheduler {
 /// What the scheduler has done since it began.
 struct SchedulerTotals {
   uint64_t prefill_tokens = 0;
-  uint64_t decode_tokens = 0;  ///< tokens drawn
-  uint64_t refused = 0;        ///< requests
+  uint64_t decode_tokens = 0;     ///< tokens drawn
+  uint64_t refused = 0;           ///< requests
+  uint64_t pauses = 0;            ///< sequences left out of a step, each step counted
+  uint64_t paused_sequences = 0;  ///< ended ones that ever were
+  uint64_t ended_sequences = 0;   ///< of those admitted
+  uint64_t prompt_tokens = 0;     ///< of admitted sequences
+  uint64_t cached_tokens = 0;     ///< of these, found in the cache
+  double decode_stall_seconds =
+      0;  ///< by which prompts made steps with rows that decode longer, by the step-time model
 };
 
 /// Decides what each step computes and turns its output into events. A tick is: any number of submit / cancel /
-/// fail_all, then plan; if the plan is not empty, a step and commit, or fail_all if the step failed.
+/// fail_all / set_limits, then plan; if the plan is not empty, a step and commit, or fail_all if the step failed.
 ///
 /// Promises:
-/// - Order: sequences are admitted in order of arrival, siblings by index; nobody passes the oldest one that waits.
+/// - No eviction: an admitted sequence keeps its blocks to its end, and the state is always safe (SafeState), so that
+///   all get there. One whose next block would end that is left out of steps until it would not.
+/// - Order: as RequestQueue has it, siblings by index; one that does not fit may be passed where Admitter allows it.
 /// - Siblings are admitted one by one as there is room, so a request with n sequences needs room for one.
-/// - A running sequence is never put off: past its prefill it has a row in every step, its blocks reserved to its cap.
-/// - Prompts share what decode leaves of tokens_per_step, but at least one block of tokens, in order of admission.
+/// - A running sequence past its prefill has a row in every step, unless it is paused.
+/// - Prompts share what decode leaves of the step, but at least one block of tokens.
 /// - All PromptScored events of a request come before the first token of any of its sequences.
 /// - Blocks of a sequence that ended, by whatever event, are free in the next plan.
 ///
 /// One thread. Never reads a clock, never logs, takes no lock. Every `now` is at least the one before.
 class Scheduler {
  public:
-  /// `config` is valid. The pool is lent and serves this scheduler alone.
-  Scheduler(const SchedulerConfig& config, kvcache::BlockPool& pool);
+  /// `config` is valid. The pool and the hasher are lent; the pool serves this scheduler alone. `reuses_outputs`: see
+  /// PrefixSharing.
+  Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& pool, const kvcache::BlockHasher& hasher,
+            bool reuses_outputs);
 
-  /// Queues the request; its id isn't one of a live request. One that can't fit into the pool even alone is refused at
-  /// once.
+  /// Queues the request; its id isn't one of a live request. One that can't fit into the pool even alone, or whose
+  /// deadline is sooner than it could be met, is refused at once.
   void submit(Submission submission, TimePoint now);
   void cancel(const Cancel& cancel, TimePoint now);
   /// Ends everything; drops the plan that is not committed yet, if there is one.
   void fail_all(const Status& status, TimePoint now);
+  /// From the next plan on. `limits` is a change the first ones allow (SchedulerConfig::check_change). What is lowered
+  /// is reached by letting requests end.
+  void set_limits(const SchedulerConfig& limits);
+  /// What would become of this request if it came now. Changes nothing.
+  Explanation explain(Submission submission);
+  /// The same as an event.
+  void answer(Explain question);
 
-  /// Ends what is past its deadline, admits, refuses the newest requests beyond max_queued_requests, and slices the
+  /// Ends what is past its deadline, admits, refuses the newest requests beyond the queue's limits, and slices the
   /// step. The plan is good until commit or fail_all. It is empty only if nothing runs and nothing waits; then there is
   /// nothing to commit.
   const StepPlan& plan(TimePoint now);
@@ -65,36 +93,44 @@ class Scheduler {
 
   bool has_work() const { return !requests_.empty(); }
   /// Admitted sequences in order of admission.
-  const std::map<uint64_t, Sequence*>& running() const { return running_; }
-  int32_t running_count() const { return static_cast<int32_t>(running_.size()); }
-  /// Requests not yet started.
+  const std::vector<RunningRow>& running() const { return running_.rows(); }
+  int32_t running_count() const { return running_.count(); }
+  /// Requests not yet started, and the tokens of their prompts.
   int32_t waiting_count() const { return queue_.unstarted_count(); }
+  int64_t waiting_prompt_tokens() const { return queue_.unstarted_prompt_tokens(); }
   /// How many more requests could be submitted without one being refused for the queue's length, if the cache has room
   /// for those that find a free row.
   int64_t room() const;
   /// What a refused client is told; from the pace at which requests have been leaving.
   int64_t retry_after_ms() const { return departures_.retry_after_ms(1); }
+  /// Blocks that the admitted sequences will have at their caps, shared ones counted once.
+  int64_t reserved_blocks() const;
   const SchedulerTotals& totals() const { return totals_; }
-  const kvcache::BlockPool& pool() const { return pool_; }
-  const SchedulerConfig& config() const { return config_; }
+  const kvcache::SharedBlockPool& pool() const { return pool_; }
+  const SchedulerConfig& config() const { return limits_; }
+  const StepTimeModel& step_time() const { return step_time_; }
+  double pause_margin() const { return margin_.z(); }
+  /// What the request that is served next lacks; kNone if none waits.
+  Shortage head_shortage() const;
 
  private:
   // submit
-  Admission decide(const Submission& submission) const;
+  int64_t final_blocks(const Submission& submission) const;
   Status never_fits(const Submission& submission) const;
+  Status misses_deadline(const Submission& submission, TimePoint now);
+  void foretell(const Submission& submission, const Admitter::Outlook& outlook, Explanation& explanation) const;
   // plan
   void expire_deadlines(TimePoint now);
   void admit_waiting(TimePoint now);
-  void admit(Request& request, Sequence& sequence);
+  void admit(Start start);
   void refuse_overflow(TimePoint now);
+  Status overflow_of(const Request& request) const;
   void accept_newcomers();
-  void slice_decodes(TimePoint now);
-  void slice_prompts(TimePoint now);
-  void add_slice(Sequence& sequence, int32_t length, TimePoint now);
   // commit
+  void learn(const StepPlan& plan, Duration took);
   void commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, TimePoint now);
+  void note_drawn(const Request& request, const Sequence& sequence, std::optional<FinishReason> reason);
   // the ends of things
-  int64_t final_blocks(const Submission& submission) const;
   Ledger retire(Request& request, Sequence& sequence, TimePoint now);
   void finish(Request& request, Sequence& sequence, FinishReason reason, TimePoint now);
   void end_all(Request& request, FinishReason reason, TimePoint now);
@@ -106,19 +142,30 @@ class Scheduler {
   template <typename Event>
   void emit(Request& request, Event event);
 
-  const SchedulerConfig config_;
-  kvcache::BlockPool& pool_;
+  SchedulerConfig limits_;
+  kvcache::SharedBlockPool& pool_;
+  PrefixSharing sharing_;
+  TenantBook tenants_;
+  LengthBook lengths_;
+  PauseMargin margin_;
+  StepTimeModel step_time_;
 
   std::map<RequestId, Request> requests_;  // all that have not ended
   RequestQueue queue_;
-  std::map<uint64_t, Sequence*> running_;  // by admission number
+  RunningRows running_;
   std::set<std::pair<TimePoint, RequestId>> deadlines_;
   std::vector<RequestId> newcomers_;  // submitted since the last plan
   uint64_t next_arrival_number_ = 0;
   uint64_t next_admission_number_ = 0;
 
+  Admitter admitter_;
+  StepSlicer slicer_;
   StepPlan plan_;
   bool is_step_open_ = false;  // plan_ waits for commit or fail_all
+  TimePoint planned_{};        // when plan_ was made
+  uint64_t step_count_ = 0;
+  uint64_t last_first_ = UINT64_MAX;  // arrival number of who was first in the queue when it was last looked at
+  bool is_admission_due_ = true;      // something has changed since nobody more could be admitted
   std::vector<TokenEvent> events_;
   size_t event_count_last_ = 0;  // as many as were handed out last; likely as many again
   DepartureRate departures_;

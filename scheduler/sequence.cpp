@@ -19,22 +19,31 @@ uint64_t Sequence::seed() const {
   return random_bits(submission_->seed, static_cast<uint64_t>(index_));
 }
 
-void Sequence::admit(kvcache::Reservation reservation, uint64_t admission_number) {
+void Sequence::admit(kvcache::BlockTable table, int32_t cached_tokens, uint64_t admission_number) {
   SLUICE_CHECK(is_waiting());
+  SLUICE_CHECK(cached_tokens < prompt_length());
   state_ = State::kRunning;
   admission_number_ = admission_number;
-  reservation_ = std::move(reservation);
+  table_ = std::move(table);
+  computed_count_ = cached_tokens;
+  ledger_.cached_tokens = cached_tokens;
   // No allocation from here to the last token.
   output_.reserve(static_cast<size_t>(submission_->max_new_tokens));
 }
 
-void Sequence::begin_slice(int64_t block_count, TimePoint now) {
+void Sequence::begin_slice(TimePoint now) {
   SLUICE_CHECK(is_running());
   if (!has_started_) {
     has_started_ = true;
     ledger_.admitted = now;
   }
-  while (reservation_.taken_count() < block_count) reservation_.take();
+  if (pause_began_) pause_in_gap_ += now - *pause_began_;
+  pause_began_.reset();
+}
+
+void Sequence::pause(TimePoint now) {
+  was_paused_ = true;
+  if (!pause_began_) pause_began_ = now;
 }
 
 void Sequence::advance(int32_t length) {
@@ -56,8 +65,10 @@ void Sequence::account_token(bool step_has_prefill, TimePoint now) {
   if (output_.empty()) {
     ledger_.first_token = now;
   } else {
-    // A decoding sequence is in every step, so the whole gap belongs to the step that ends it.
-    (step_has_prefill ? ledger_.interference : ledger_.decode) += now - ledger_.last_token;
+    // But for its pauses, a decoding sequence is in every step, so the gap belongs to the step that ends it.
+    (step_has_prefill ? ledger_.interference : ledger_.decode) += now - ledger_.last_token - pause_in_gap_;
+    ledger_.pause += pause_in_gap_;
+    pause_in_gap_ = {};
   }
   ledger_.last_token = now;
 }
@@ -65,7 +76,7 @@ void Sequence::account_token(bool step_has_prefill, TimePoint now) {
 Ledger Sequence::finish(TimePoint now) {
   SLUICE_CHECK(!is_finished());
   state_ = State::kFinished;
-  reservation_.release();
+  table_.release();
   if (!has_started_) ledger_.admitted = now;
   ledger_.arrival = submission_->arrival;
   ledger_.finished = now;

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "engine/sampling.h"
-#include "kvcache/block_pool.h"
+#include "kvcache/shared_block_pool.h"
 #include "scheduler/submission.h"
 #include "scheduler/token_event.h"
 
@@ -17,7 +17,7 @@ namespace sluice::scheduler {
 /// waiting -> finished.
 ///
 /// Its tokens are the prompt and then the output; the first computed_count() of them are in the cache. The last output
-/// token isn't until the step that draws the next one.
+/// token isn't until the step that draws the next one. From its admission on it has the blocks of its whole prompt.
 class Sequence {
  public:
   /// The submission is lent and must outlive the sequence. `index` is 0 .. sequence_count - 1.
@@ -43,16 +43,28 @@ class Sequence {
   /// Siblings draw with streams of their own; sequence 0 draws with the request's seed itself, as it would with n = 1.
   uint64_t seed() const;
 
-  std::span<const int32_t> block_table() const { return reservation_.block_table(); }
-  int32_t final_block_count() const { return reservation_.final_count(); }
+  std::span<const int32_t> block_table() const { return table_.blocks(); }
+  const kvcache::BlockTable& table() const { return table_; }
+  /// Tokens it may still draw.
+  int32_t left() const { return submission_->max_new_tokens - static_cast<int32_t>(output_.size()); }
   /// Its place in the order of admission, from 0; of a sequence that has been admitted.
   uint64_t admission_number() const { return admission_number_; }
+  /// The key of the last block that was published, or what the first one follows.
+  const kvcache::BlockKey& last_key() const { return last_key_; }
+  void set_last_key(const kvcache::BlockKey& key) { last_key_ = key; }
+  /// It draws only now and then; see RowThrottle.
+  bool is_slow() const { return is_slow_; }
+  void set_slow(bool slow) { is_slow_ = slow; }
+  bool was_paused() const { return was_paused_; }
+  TimePoint last_token() const { return ledger_.last_token; }
 
-  /// waiting -> running.
-  void admit(kvcache::Reservation reservation, uint64_t admission_number);
-  /// The next tokens are going to be computed; blocks are taken until the table has `block_count`. The first call
-  /// starts the prefill.
-  void begin_slice(int64_t block_count, TimePoint now);
+  /// waiting -> running, with the blocks of its prompt, of which the first `cached_tokens` tokens are in the cache.
+  void admit(kvcache::BlockTable table, int32_t cached_tokens, uint64_t admission_number);
+  void take_block() { table_.take(); }
+  /// The next tokens are going to be computed. The first call starts the prefill.
+  void begin_slice(TimePoint now);
+  /// It decodes, but has no part in this step.
+  void pause(TimePoint now);
   /// The next `length` tokens are in the cache.
   void advance(int32_t length);
   /// A token was drawn at `now`, in a step that computed somebody's prompt or not. The reason if it was the last one.
@@ -69,10 +81,15 @@ class Sequence {
   int32_t index_;
   State state_ = State::kWaiting;
   bool has_started_ = false;  // its first slice was planned; ledger_.admitted is set
+  bool is_slow_ = false;
+  bool was_paused_ = false;
   int32_t computed_count_ = 0;
   uint64_t admission_number_ = 0;
   std::vector<int32_t> output_;
-  kvcache::Reservation reservation_;
+  kvcache::BlockTable table_;
+  kvcache::BlockKey last_key_;
+  std::optional<TimePoint> pause_began_;
+  Duration pause_in_gap_{};  // since the last token
   Ledger ledger_;
 };
 

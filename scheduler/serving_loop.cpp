@@ -17,6 +17,8 @@ struct CommandHandler {
   void operator()(Submission& submission) const { scheduler.submit(std::move(submission), now); }
   void operator()(const Cancel& cancel) const { scheduler.cancel(cancel, now); }
   void operator()(const FailAll& fail_all) const { scheduler.fail_all(fail_all.status, now); }
+  void operator()(const SetLimits& change) const { scheduler.set_limits(change.limits); }
+  void operator()(Explain& question) const { scheduler.answer(std::move(question)); }
 };
 
 }  // namespace
@@ -59,6 +61,7 @@ void ServingLoop::handle_commands() {
 
 void ServingLoop::step(const StepPlan& plan) {
   build_batch(plan, scheduler_.pool().block_size(), batch_);
+  stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
   Result<engine::StepOutput> output = execute(batch_);
   if (!output.ok()) {
     return scheduler_.fail_all(internal_error("the engine failed: " + output.status().message()), clock_.now());
@@ -75,19 +78,42 @@ Result<engine::StepOutput> ServingLoop::execute(const engine::Batch& batch) {
 }
 
 void ServingLoop::publish() {
-  const kvcache::BlockCounts blocks = scheduler_.pool().counts();
-  const SchedulerTotals& totals = scheduler_.totals();
+  const kvcache::SharedBlockCounts blocks = scheduler_.pool().counts();
   stats_.running.store(scheduler_.running_count(), kRelaxed);
   stats_.waiting.store(scheduler_.waiting_count(), kRelaxed);
+  stats_.waiting_prompt_tokens.store(scheduler_.waiting_prompt_tokens(), kRelaxed);
+  stats_.waiting_for.store(static_cast<int32_t>(scheduler_.head_shortage()), kRelaxed);
   stats_.blocks_total.store(blocks.capacity, kRelaxed);
   stats_.blocks_used.store(blocks.used, kRelaxed);
-  stats_.blocks_reserved.store(blocks.reserved, kRelaxed);
-  stats_.prefill_tokens.store(totals.prefill_tokens, kRelaxed);
-  stats_.decode_tokens.store(totals.decode_tokens, kRelaxed);
-  stats_.refused.fetch_add(totals.refused - refused_published_, kRelaxed);
-  refused_published_ = totals.refused;
+  stats_.blocks_cached.store(blocks.cached, kRelaxed);
+  stats_.blocks_shared.store(blocks.shared, kRelaxed);
+  stats_.blocks_reserved.store(static_cast<int32_t>(scheduler_.reserved_blocks()), kRelaxed);
+  stats_.pause_margin.store(scheduler_.pause_margin(), kRelaxed);
+  stats_.step_time_error.store(scheduler_.step_time().relative_error(), kRelaxed);
+  publish(scheduler_.totals());
+  publish(scheduler_.step_time().prices());
   stats_.retry_after_ms.store(scheduler_.retry_after_ms(), kRelaxed);
   mailbox_.publish_room(scheduler_.room());
+}
+
+void ServingLoop::publish(const StepPrices& prices) {
+  stats_.step_prices.fixed_ms.store(prices.fixed_ms, kRelaxed);
+  stats_.step_prices.prefill_token_ms.store(prices.prefill_token_ms, kRelaxed);
+  stats_.step_prices.decode_row_ms.store(prices.decode_row_ms, kRelaxed);
+  stats_.step_prices.context_token_ms.store(prices.context_token_ms, kRelaxed);
+  stats_.step_prices.prefill_pair_ms.store(prices.prefill_pair_ms, kRelaxed);
+}
+
+void ServingLoop::publish(const SchedulerTotals& totals) {
+  stats_.prefill_tokens.store(totals.prefill_tokens, kRelaxed);
+  stats_.decode_tokens.store(totals.decode_tokens, kRelaxed);
+  stats_.pauses.store(totals.pauses, kRelaxed);
+  stats_.paused_sequences.store(totals.paused_sequences, kRelaxed);
+  stats_.prompt_tokens.store(totals.prompt_tokens, kRelaxed);
+  stats_.cached_tokens.store(totals.cached_tokens, kRelaxed);
+  stats_.decode_stall_seconds.store(totals.decode_stall_seconds, kRelaxed);
+  stats_.refused.fetch_add(totals.refused - refused_published_, kRelaxed);
+  refused_published_ = totals.refused;
 }
 
 }  // namespace sluice::scheduler

@@ -37,6 +37,8 @@ class ServingLoop {
   void step(const StepPlan& plan);
   Result<engine::StepOutput> execute(const engine::Batch& batch);
   void publish();
+  void publish(const SchedulerTotals& totals);
+  void publish(const StepPrices& prices);
   void hand_over();
 
   Scheduler& scheduler_;

@@ -16,19 +16,22 @@ struct Slice {
   bool draws = false;  ///< the token after the slice is drawn
 };
 
-/// One step: the rows that decode, then chunks of prompts in order of admission. Its samples are, slice by slice, first
+/// One step: the rows that decode, then chunks of prompts. Its samples are, slice by slice, first
 /// those of the scored tokens, then the drawn one.
 struct StepPlan {
   std::vector<Slice> slices;
   int32_t decode_rows = 0;     ///< the first so many slices; each is one token long
   int32_t prefill_tokens = 0;  ///< in all other slices
+  int32_t paused_rows = 0;     ///< sequences that would decode and are left out
+  int64_t context_tokens = 0;  ///< keys that the decode rows look at
+  int64_t prefill_pairs = 0;   ///< pairs of a prompt token and a key that it looks at
 
   bool empty() const { return slices.empty(); }
   /// Empties the plan, keeps its memory.
   void clear() {
     slices.clear();
-    decode_rows = 0;
-    prefill_tokens = 0;
+    decode_rows = paused_rows = prefill_tokens = 0;
+    context_tokens = prefill_pairs = 0;
   }
 };
 

@@ -1,14 +1,22 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "engine/sampling.h"
+#include "kvcache/block_key.h"
 
 namespace sluice::scheduler {
+
+/// The names of a prompt's blocks in the prefix index.
+struct PrefixKeys {
+  kvcache::BlockKey root;                 ///< what the first block follows
+  std::vector<kvcache::BlockKey> blocks;  ///< of the prompt's full blocks
+};
 
 /// A request as the scheduler sees it: checked, tokenised and capped. Built on a front's thread, moved to the loop
 /// thread.
@@ -25,6 +33,12 @@ struct Submission {
   int32_t sequence_count = 1;  ///< n
   /// Report the log-probability of each prompt token but the first, with sampling.top_logprobs alternatives.
   bool score_prompt = false;
+  /// Who asks; shares are fair among tenants.
+  std::string tenant;
+  /// Lower ones are served first.
+  int32_t priority = 0;
+  /// Of its blocks, in the salt of those it may share them with; nothing: it shares none.
+  std::optional<PrefixKeys> prefix_keys;
   TimePoint arrival;
   TimePoint deadline = TimePoint::max();
 };

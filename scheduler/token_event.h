@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "engine/sampling.h"
+#include "scheduler/explanation.h"
 
 namespace sluice::scheduler {
 
@@ -18,8 +19,8 @@ enum class FinishReason {
   kCancelled,  ///< by the client, or because the front found a stop string
 };
 
-/// Where a sequence's time went. queue + prefill + decode + interference is last_token - arrival (finished - arrival
-/// when no token came).
+/// Where a sequence's time went. queue + prefill + decode + interference + pause is last_token - arrival (finished -
+/// arrival when no token came).
 struct Ledger {
   TimePoint arrival;
   TimePoint admitted;     ///< first slice planned; equal to finished when never admitted
@@ -30,7 +31,9 @@ struct Ledger {
   Duration prefill{};       ///< admitted to first token
   Duration decode{};        ///< after the first token: steps that computed decode rows only
   Duration interference{};  ///< after the first token: steps that also computed somebody's prompt
+  Duration pause{};         ///< after the first token: left out of steps, for want of blocks
   int32_t prompt_tokens = 0;
+  int32_t cached_tokens = 0;  ///< of the prompt, found in the cache
   int32_t output_tokens = 0;
 };
 
@@ -68,11 +71,16 @@ struct RequestFailed {
   Ledger ledger;  ///< of its oldest unfinished sequence
 };
 
+/// The answer to an Explain; the only event under its id.
+struct Explained {
+  Explanation explanation;
+};
+
 /// What happened to a request, in order. After Accepted, each sequence ends exactly once: by its SequenceFinished, or
 /// by the one RequestFailed.
 struct TokenEvent {
   RequestId request;
-  std::variant<Accepted, Refused, PromptScored, TokenSampled, SequenceFinished, RequestFailed> what;
+  std::variant<Accepted, Refused, PromptScored, TokenSampled, SequenceFinished, RequestFailed, Explained> what;
 };
 
 /// Takes a step's events off the loop thread. `deliver` is called on the loop thread: before a step if somebody was

@@ -17,6 +17,9 @@ struct AnswerTerms {
   bool reports_logprobs = false;
   int32_t choice_count = 1;
   int32_t prompt_tokens = 0;
+  int32_t max_tokens = 0;  ///< per choice
+  int32_t priority = 0;
+  std::string tenant;
   TimePoint arrival;
   TimePoint deadline = TimePoint::max();
 };

@@ -72,6 +72,13 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
+std::array<std::byte, 32> random_secret() {
+  std::random_device device;
+  std::array<std::byte, 32> secret{};
+  for (std::byte& byte : secret) byte = static_cast<std::byte>(device() & 0xff);
+  return secret;
+}
+
 int serve(const Config& config, const AppEnvironment& environment, StopRequest& stop) {
   App app(config, environment);
   if (const Status started = app.start(); !started.ok()) {
@@ -99,14 +106,20 @@ Status App::start() {
   const TimePoint began = environment_.clock.now();
   SLUICE_RETURN_IF_ERROR(listen());
   SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.clock, environment_.version));
+  if (!config_.log.trace_path.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(trace_, RequestTrace::open(config_.log.trace_path, environment_.wall_clock));
+  }
   core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
                                                                   .executor = *host_.executor,
                                                                   .clock = environment_.clock,
                                                                   .wall_clock = environment_.wall_clock,
+                                                                  .logger = environment_.logger,
+                                                                  .trace = trace_.get(),
                                                                   .seed = environment_.seed,
+                                                                  .cache_secret = environment_.cache_secret,
                                                                   .block_count = host_.block_count});
   observed_.store(core_.get());
-  grpc_service_.open(core_->front());
+  grpc_services_.open(core_->front());
   grpc_server_->set_serving(true);
   readiness_.store(Readiness::kReady);
   log_start(began);
@@ -119,7 +132,7 @@ Status App::listen() {
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc,
                           parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
   SLUICE_ASSIGN_OR_RETURN(http_server_, HttpServer::start(http, routes()));
-  SLUICE_ASSIGN_OR_RETURN(grpc_server_, GrpcServer::start(grpc, config_.server.max_message_mib, grpc_service_));
+  SLUICE_ASSIGN_OR_RETURN(grpc_server_, GrpcServer::start(grpc, config_.server.max_message_mib, grpc_services_));
   return {};
 }
 
@@ -189,7 +202,7 @@ int run_app(const Config& config, std::string_view version) {
   const SteadyClock clock;
   const auto wall_clock = [] { return std::chrono::system_clock::now(); };
   Logger logger(stderr, log_level(config.log.level), wall_clock);
-  return serve(config, {clock, wall_clock, logger, random_seed(), std::string(version)}, stop);
+  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, stop);
 }
 
 }  // namespace sluice::server

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,10 +15,11 @@
 #include "base/status.h"
 #include "server/config.h"
 #include "server/grpc_server.h"
-#include "server/grpc_service.h"
+#include "server/grpc_services.h"
 #include "server/http_server.h"
 #include "server/model_host.h"
 #include "server/observability_routes.h"
+#include "server/request_trace.h"
 #include "server/serving_core.h"
 
 namespace sluice::server {
@@ -26,7 +29,8 @@ struct AppEnvironment {
   const Clock& clock;
   std::function<std::chrono::system_clock::time_point()> wall_clock;
   Logger& logger;
-  uint64_t seed = 0;  ///< for requests without one
+  uint64_t seed = 0;                         ///< for requests without one
+  std::array<std::byte, 32> cache_secret{};  ///< keys the prefix cache
   std::string version;
 };
 
@@ -64,8 +68,9 @@ class App {
   std::atomic<Readiness> readiness_{Readiness::kLoading};
   /// Set once there is something to ask; read on the HTTP thread.
   std::atomic<const ServingCore*> observed_{nullptr};
-  GrpcService grpc_service_;
+  GrpcServices grpc_services_;
   ModelHost host_;
+  std::unique_ptr<RequestTrace> trace_;
   std::unique_ptr<ServingCore> core_;
   std::unique_ptr<HttpServer> http_server_;  // after what its handlers look at, so that it ends before
   std::unique_ptr<GrpcServer> grpc_server_;

@@ -24,11 +24,12 @@ struct TokenReport {
 struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  ///< over all choices; end and stop tokens count, tokens behind a stop string don't
+  int32_t cached_tokens = 0;      ///< of the prompt, found in the cache by choice 0
 };
 
 /// Where a request's time went, up to the last token computed. What passes until the last event is handed to the
-/// connection is the delivery, so it is known only there: queue + prefill + decode + interference + delivery = end to
-/// end.
+/// connection is the delivery, so it is known only there: queue + prefill + decode + interference + pause +
+/// delivery = end to end.
 struct RequestTiming {
   TimePoint arrival;
   TimePoint computed;  ///< last token computed; the end of the request when there was no token
@@ -36,6 +37,7 @@ struct RequestTiming {
   Duration prefill{};
   Duration decode{};
   Duration interference{};
+  Duration pause{};
   Duration ttft{};  ///< arrival to first token; 0 when no token came
   Duration tpot{};  ///< (last - first) / (tokens - 1) of choice 0; 0 with fewer than two tokens
 

@@ -74,7 +74,12 @@ void CompletionSession::on(const scheduler::Accepted& /*accepted*/) {
 void CompletionSession::on(const scheduler::Refused& refused) {
   tell(RequestDenied{refused.status});
   services_.metrics.observe_request(outcome_of_refusal(refused.status), 0, 0, Duration{}, Duration{});
+  trace(outcome_of_refusal(refused.status), services_.clock.now());
   done_ = true;
+}
+
+void CompletionSession::on(const scheduler::Explained& /*explained*/) {
+  SLUICE_CHECK(false);  // comes under the id of an ExplainSession
 }
 
 void CompletionSession::on(const scheduler::PromptScored& scored) {
@@ -134,6 +139,7 @@ void CompletionSession::on(const scheduler::SequenceFinished& finished) {
   choice.ended = true;
   --open_choices_;
   queue_ = std::min(queue_.value_or(Duration::max()), finished.ledger.queue);
+  if (finished.sequence == 0) cached_tokens_ = finished.ledger.cached_tokens;
   note_reason(finished.sequence, finished.reason);
   // The metrics see the sequence as the client does: without what came behind a stop string.
   scheduler::Ledger seen = finished.ledger;
@@ -214,7 +220,26 @@ void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger)
   const TimePoint now = services_.clock.now();
   services_.metrics.observe_request(outcome, used.prompt_tokens, used.completion_tokens, queue_.value_or(ledger.queue),
                                     now - terms_.arrival);
+  services_.metrics.observe_ledger(ledger, now - timing(ledger).computed);
+  trace(outcome, now);
   done_ = true;
+}
+
+void CompletionSession::trace(Outcome outcome, TimePoint now) const {
+  if (services_.trace == nullptr) return;
+  const Usage used = usage();
+  services_.trace->append({.since_arrival = now - terms_.arrival,
+                           .until_deadline = terms_.deadline == TimePoint::max()
+                                                 ? std::nullopt
+                                                 : std::optional(terms_.deadline - terms_.arrival),
+                           .prompt_tokens = used.prompt_tokens,
+                           .cached_tokens = used.cached_tokens,
+                           .max_tokens = terms_.max_tokens,
+                           .completion_tokens = used.completion_tokens,
+                           .choice_count = terms_.choice_count,
+                           .priority = terms_.priority,
+                           .tenant = terms_.tenant,
+                           .outcome = outcome});
 }
 
 Outcome CompletionSession::outcome_of_ends() const {
@@ -240,7 +265,7 @@ void CompletionSession::tell(CompletionEvent event) {
 }
 
 Usage CompletionSession::usage() const {
-  Usage usage{.prompt_tokens = terms_.prompt_tokens, .completion_tokens = 0};
+  Usage usage{.prompt_tokens = terms_.prompt_tokens, .completion_tokens = 0, .cached_tokens = cached_tokens_};
   for (const Choice& choice : choices_) usage.completion_tokens += choice.token_count;
   return usage;
 }
@@ -253,6 +278,7 @@ RequestTiming CompletionSession::timing(const scheduler::Ledger& ledger) const {
   timing.prefill = ledger.prefill;
   timing.decode = ledger.decode;
   timing.interference = ledger.interference;
+  timing.pause = ledger.pause;
   if (first_token_) timing.ttft = *first_token_ - terms_.arrival;
   const Choice& first = choices_.front();
   if (first.token_count >= 2) timing.tpot = (first.last_token - first.first_token) / (first.token_count - 1);

@@ -14,6 +14,8 @@
 #include "server/answer_terms.h"
 #include "server/completion_sink.h"
 #include "server/metrics.h"
+#include "server/request_trace.h"
+#include "server/session.h"
 
 namespace sluice::server {
 
@@ -23,6 +25,7 @@ struct SessionServices {
   scheduler::Mailbox& mailbox;  ///< for the cancels that a stop string or a slow reader causes
   Metrics& metrics;
   const Clock& clock;
+  RequestTrace* trace = nullptr;  ///< null: none is written
 };
 
 /// Turns the loop's events of one request into what its client is told: tokens into text, stop strings into ends,
@@ -31,17 +34,15 @@ struct SessionServices {
 /// A choice that a stop string ended is told as ended when the loop has confirmed the cancel, one step later, because
 /// the ledger comes from there. A request whose reader is too slow ends with RequestError RESOURCE_EXHAUSTED. Usage
 /// counts every token drawn, the end token too, up to the one that completed a stop string. One thread.
-class CompletionSession {
+class CompletionSession final : public Session {
  public:
   CompletionSession(RequestId id, AnswerTerms terms, const SessionServices& services,
                     std::shared_ptr<CompletionSink> sink);
 
-  /// Takes the loop's next event of this request.
-  void take(scheduler::TokenEvent event);
-  /// Ends a request whose loop has gone: as RequestFailed without a ledger.
-  void abandon(const Status& status);
-  /// True once the loop has nothing more to say about this request; the session can go.
-  bool done() const { return done_; }
+  void take(scheduler::TokenEvent event) override;
+  /// As RequestFailed without a ledger.
+  void abandon(const Status& status) override;
+  bool done() const override { return done_; }
 
  private:
   struct Choice {
@@ -63,6 +64,7 @@ class CompletionSession {
   void on(const scheduler::TokenSampled& sampled);
   void on(const scheduler::SequenceFinished& finished);
   void on(const scheduler::RequestFailed& failed);
+  void on(const scheduler::Explained& explained);
 
   bool is_muted() const { return reader_gone_ || too_slow_; }
   void tell(CompletionEvent event);
@@ -75,6 +77,7 @@ class CompletionSession {
   void note_reason(int32_t index, scheduler::FinishReason reason);
   void fail(const Status& status, const scheduler::Ledger& ledger);
   void finish(Outcome outcome, const scheduler::Ledger& ledger);
+  void trace(Outcome outcome, TimePoint now) const;
   Outcome outcome_of_ends() const;
   Usage usage() const;
   RequestTiming timing(const scheduler::Ledger& ledger) const;
@@ -89,8 +92,9 @@ class CompletionSession {
   int32_t echoed_tokens_ = 0;
   std::optional<TimePoint> first_token_;  ///< over all choices
   std::optional<Duration> queue_;         ///< of the choice that was admitted first
-  bool any_cancelled_ = false;            ///< by the client
-  bool any_stop_ = false;                 ///< by a token or a string
+  int32_t cached_tokens_ = 0;
+  bool any_cancelled_ = false;  ///< by the client
+  bool any_stop_ = false;       ///< by a token or a string
   bool reader_gone_ = false;
   bool too_slow_ = false;
   bool done_ = false;

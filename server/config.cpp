@@ -79,6 +79,7 @@ Status ServerSection::validate() const {
 }
 
 Status LogSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_length("log.trace_path", trace_path, 4096));
   return check_choice("log.level", level, {"debug", "info", "warning", "error"});
 }
 

@@ -24,18 +24,26 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("engine", "cpu_isa", cpu_isa);
   }
   {
-    auto& [memory, block_size, dtype] = kv;
+    auto& [memory, block_size, dtype, prefix_cache, share_across_tenants, reuse_outputs] = kv;
     visit("kv", "memory", memory);
     visit("kv", "block_size", block_size);
     visit("kv", "dtype", dtype);
+    visit("kv", "prefix_cache", prefix_cache);
+    visit("kv", "share_across_tenants", share_across_tenants);
+    visit("kv", "reuse_outputs", reuse_outputs);
   }
   {
-    auto& [max_running, max_queued_requests, tokens_per_step, tpot_target_ms, admission] = scheduler;
+    auto& [max_running, max_running_per_tenant, max_queued_requests, max_queued_tokens, max_queued_per_tenant,
+           tokens_per_step, tpot_target_ms, admission, pause_target] = scheduler;
     visit("scheduler", "max_running", max_running);
+    visit("scheduler", "max_running_per_tenant", max_running_per_tenant);
     visit("scheduler", "max_queued_requests", max_queued_requests);
+    visit("scheduler", "max_queued_tokens", max_queued_tokens);
+    visit("scheduler", "max_queued_per_tenant", max_queued_per_tenant);
     visit("scheduler", "tokens_per_step", tokens_per_step);
     visit("scheduler", "tpot_target_ms", tpot_target_ms);
     visit("scheduler", "admission", admission);
+    visit("scheduler", "pause_target", pause_target);
   }
   {
     auto& [grpc_listen, http_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens, max_message_mib] =
@@ -47,8 +55,9 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("server", "stream_buffer_tokens", stream_buffer_tokens);
     visit("server", "max_message_mib", max_message_mib);
   }
-  auto& [level] = log;
+  auto& [level, trace_path] = log;
   visit("log", "level", level);
+  visit("log", "trace_path", trace_path);
 }
 
 }  // namespace sluice::server

@@ -38,6 +38,13 @@ Status read_value(std::string_view key, const ConfigScalar& value, int32_t& fiel
   return {};
 }
 
+Status read_value(std::string_view key, const ConfigScalar& value, int64_t& field) {
+  int64_t number = 0;
+  if (!parse_number(value, number)) return mistyped(key, "a whole number that fits 64 bits", value);
+  field = number;
+  return {};
+}
+
 Status read_value(std::string_view key, const ConfigScalar& value, double& field) {
   double number = 0;
   if (!parse_number(value, number) || !std::isfinite(number)) return mistyped(key, "a number", value);
@@ -60,6 +67,10 @@ Status read_value(std::string_view key, const ConfigScalar& value, std::string& 
 }
 
 std::string write_value(int32_t value) {
+  return std::to_string(value);
+}
+
+std::string write_value(int64_t value) {
   return std::to_string(value);
 }
 

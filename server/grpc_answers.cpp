@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/detokenizer.h"
+#include "scheduler/shortage.h"
 #include "server/request_parser.h"
 
 namespace sluice::server {
@@ -74,9 +75,16 @@ void describe_load(const GrpcFront& front, v1::GetLoadResponse& response) {
   const scheduler::LoopStats& stats = front.stats;
   response.set_running_sequences(stats.running.load(kRelaxed));
   response.set_waiting_requests(stats.waiting.load(kRelaxed));
-  response.set_max_running(front.limits.max_running);
-  response.set_max_queued_requests(front.limits.max_queued_requests);
-  response.set_block_size(front.limits.block_size);
+  const scheduler::SchedulerConfig limits = front.limits.current();
+  response.set_max_running(limits.max_running);
+  response.set_max_queued_requests(limits.max_queued_requests);
+  response.set_block_size(front.block_size);
+  response.set_waiting_prompt_tokens(stats.waiting_prompt_tokens.load(kRelaxed));
+  response.set_waiting_for(
+      std::string(scheduler::shortage_name(static_cast<scheduler::Shortage>(stats.waiting_for.load(kRelaxed)))));
+  response.set_blocks_cached(stats.blocks_cached.load(kRelaxed));
+  response.set_blocks_shared(stats.blocks_shared.load(kRelaxed));
+  response.set_pauses(stats.pauses.load(kRelaxed));
   response.set_blocks_total(stats.blocks_total.load(kRelaxed));
   response.set_blocks_used(stats.blocks_used.load(kRelaxed));
   response.set_blocks_reserved(stats.blocks_reserved.load(kRelaxed));
@@ -85,6 +93,44 @@ void describe_load(const GrpcFront& front, v1::GetLoadResponse& response) {
   response.set_decode_tokens(stats.decode_tokens.load(kRelaxed));
   response.set_preemptions(stats.preemptions.load(kRelaxed));
   response.set_draining(front.intake.closed());
+}
+
+void describe_explanation(const scheduler::Explanation& explanation, v1::ExplainResponse& response) {
+  response.set_admitted_now(explanation.is_admitted_now);
+  response.set_lacks(std::string(scheduler::shortage_name(explanation.shortage)));
+  response.set_never_fits(explanation.never_fits);
+  response.set_requests_before(explanation.requests_before);
+  response.set_prompt_tokens(explanation.prompt_tokens);
+  response.set_cached_tokens(explanation.cached_tokens);
+  response.set_final_blocks(explanation.final_blocks);
+  response.set_free_blocks(explanation.free_blocks);
+  response.set_capacity_blocks(explanation.capacity_blocks);
+  if (!explanation.is_timed || explanation.never_fits) return;
+  response.set_start_ms(to_milliseconds(explanation.start));
+  response.set_first_token_ms(to_milliseconds(explanation.first_token));
+  response.set_finish_ms(to_milliseconds(explanation.finish));
+}
+
+void describe_limits(const scheduler::SchedulerConfig& limits, v1::Limits& response) {
+  response.set_max_running(limits.max_running);
+  response.set_max_running_per_tenant(limits.max_running_per_tenant);
+  response.set_max_queued_requests(limits.max_queued_requests);
+  response.set_max_queued_tokens(limits.max_queued_tokens);
+  response.set_max_queued_per_tenant(limits.max_queued_per_tenant);
+  response.set_tokens_per_step(limits.tokens_per_step);
+  response.set_tpot_target_ms(limits.tpot_target_ms);
+  response.set_admission(limits.admission);
+}
+
+void edit_limits(const v1::Limits& request, scheduler::SchedulerConfig& limits) {
+  if (request.has_max_running()) limits.max_running = request.max_running();
+  if (request.has_max_running_per_tenant()) limits.max_running_per_tenant = request.max_running_per_tenant();
+  if (request.has_max_queued_requests()) limits.max_queued_requests = request.max_queued_requests();
+  if (request.has_max_queued_tokens()) limits.max_queued_tokens = request.max_queued_tokens();
+  if (request.has_max_queued_per_tenant()) limits.max_queued_per_tenant = request.max_queued_per_tenant();
+  if (request.has_tokens_per_step()) limits.tokens_per_step = request.tokens_per_step();
+  if (request.has_tpot_target_ms()) limits.tpot_target_ms = request.tpot_target_ms();
+  if (request.has_admission()) limits.admission = request.admission();
 }
 
 }  // namespace sluice::server

@@ -47,6 +47,7 @@ v1::FinishReason to_wire(scheduler::FinishReason reason) {
 void fill_usage(v1::Usage& wire, const Usage& usage) {
   wire.set_prompt_tokens(usage.prompt_tokens);
   wire.set_completion_tokens(usage.completion_tokens);
+  wire.set_cached_tokens(usage.cached_tokens);
 }
 
 void fill_ledger(v1::Ledger& wire, const RequestTiming& timing, TimePoint now) {
@@ -54,6 +55,7 @@ void fill_ledger(v1::Ledger& wire, const RequestTiming& timing, TimePoint now) {
   wire.set_prefill_ms(to_milliseconds(timing.prefill));
   wire.set_decode_ms(to_milliseconds(timing.decode));
   wire.set_interference_ms(to_milliseconds(timing.interference));
+  wire.set_pause_ms(to_milliseconds(timing.pause));
   wire.set_delivery_ms(to_milliseconds(timing.delivery(now)));
   wire.set_end_to_end_ms(to_milliseconds(timing.end_to_end(now)));
   wire.set_ttft_ms(to_milliseconds(timing.ttft));

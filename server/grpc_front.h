@@ -6,16 +6,10 @@
 
 #include "scheduler/loop_stats.h"
 #include "server/intake.h"
+#include "server/limits_desk.h"
 #include "server/live_calls.h"
 
 namespace sluice::server {
-
-/// Limits that GetLoad reports beside the figures.
-struct LoadLimits {
-  int32_t max_running = 0;
-  int32_t max_queued_requests = 0;
-  int32_t block_size = 0;
-};
 
 /// What the gRPC service works with once there is a model. Lent parts outlive the server.
 struct GrpcFront {
@@ -23,7 +17,8 @@ struct GrpcFront {
   const scheduler::LoopStats& stats;
   LiveCalls& live_calls;
   std::function<std::chrono::system_clock::time_point()> wall_clock;  ///< deadlines come as calendar times
-  LoadLimits limits;
+  LimitsDesk& limits;
+  int32_t block_size = 0;  ///< tokens
   int32_t stream_buffer_tokens = 0;
   int64_t message_bytes_max = 0;
 };

@@ -58,14 +58,15 @@ gpr_timespec after(Duration patience) {
 }  // namespace
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const ListenAddress& address, int32_t max_message_mib,
-                                                      GrpcService& service) {
+                                                      GrpcServices& services) {
   silence_library_log();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   set_limits(builder, max_message_mib);
   set_keepalive(builder);
-  builder.RegisterService(&service);
+  builder.RegisterService(&services.inference);
+  builder.RegisterService(&services.control);
   int port = 0;
   builder.AddListeningPort(address.text(), grpc::InsecureServerCredentials(), &port);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "server/grpc_service.h"
+#include "server/grpc_services.h"
 #include "server/listen_address.h"
 
 namespace grpc {
@@ -15,14 +15,14 @@ class Server;
 
 namespace sluice::server {
 
-/// The gRPC listener: the inference service, grpc.health.v1 and server reflection on one port. Health begins as
-/// NOT_SERVING.
+/// The gRPC listener: the inference and control services, grpc.health.v1 and server reflection on one port. Health
+/// begins as NOT_SERVING.
 class GrpcServer {
  public:
-  /// Listens at once; `service` is lent. FAILED_PRECONDITION, with the address and what to do, when it can't listen
+  /// Listens at once; `services` are lent. FAILED_PRECONDITION, with the address and what to do, when it can't listen
   /// there.
   static Result<std::unique_ptr<GrpcServer>> start(const ListenAddress& address, int32_t max_message_mib,
-                                                   GrpcService& service);
+                                                   GrpcServices& services);
   /// Ends like stop() without patience, if it still runs.
   ~GrpcServer();
 

@@ -2,7 +2,9 @@
 
 #include "server/grpc_answers.h"
 #include "server/grpc_codec.h"
+#include "server/grpc_explain_call.h"
 #include "server/grpc_message.h"
+#include "server/grpc_simple_call.h"
 #include "server/grpc_stream_call.h"
 #include "server/grpc_unary_call.h"
 
@@ -10,35 +12,12 @@ namespace sluice::server {
 
 namespace {
 
-Status loading_status() {
-  return unavailable("the model is still being loaded; try again soon");
-}
-
 /// A stream that is refused before there is a call to keep.
 class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const Status& status) { Finish(to_grpc_status(status)); }
   void OnDone() override { delete this; }
 };
-
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, const Status& status) {
-  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-  reactor->Finish(to_grpc_status(status));
-  return reactor;
-}
-
-/// `work(front, request, response)` is a Status.
-template <typename Request, typename Response, typename Work>
-Status answer(const GrpcFront* front, const grpc::ByteBuffer& request_bytes, grpc::ByteBuffer& response_bytes,
-              Work work) {
-  if (front == nullptr) return loading_status();
-  Request request;
-  SLUICE_RETURN_IF_ERROR(read_message(request_bytes, request));
-  Response response;
-  SLUICE_RETURN_IF_ERROR(work(*front, request, response));
-  response_bytes = write_message(response);
-  return {};
-}
 
 /// The request of a completion; one that can't be read counts as an invalid one.
 Result<v1::CompleteRequest> read_request(const GrpcFront* front, const grpc::ByteBuffer& bytes) {
@@ -65,6 +44,14 @@ grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* con
   const Result<v1::CompleteRequest> read = read_request(front, *request);
   if (!read.ok()) return finish(*context, read.status());
   return GrpcUnaryCall::start(*front, *context, *read, *response);
+}
+
+grpc::ServerUnaryReactor* GrpcService::Explain(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) {
+  const GrpcFront* front = front_.load();
+  const Result<v1::CompleteRequest> read = read_request(front, *request);
+  if (!read.ok()) return finish(*context, read.status());
+  return GrpcExplainCall::start(*front, *context, *read, *response);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

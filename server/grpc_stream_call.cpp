@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/grpc_call_terms.h"
 #include "server/grpc_codec.h"
 #include "server/grpc_message.h"
 
@@ -22,8 +23,9 @@ GrpcStreamCall::GrpcStreamCall(const GrpcFront& front, grpc::CallbackServerConte
     : front_(front), context_(context), id_(front.intake.next_id()), buffer_(front.stream_buffer_tokens) {}
 
 void GrpcStreamCall::submit(const v1::CompleteRequest& request) {
-  const TimePoint deadline = monotonic_deadline(context_.deadline(), front_.wall_clock(), front_.intake.clock().now());
-  const Status status = front_.intake.submit(id_, request, {.deadline = deadline}, shared_from_this());
+  const Result<CallTerms> terms = call_terms(context_, front_);
+  const Status status = terms.ok() ? front_.intake.submit(id_, request, *terms, shared_from_this())
+                                   : front_.intake.refuse(Outcome::kInvalid, terms.status());
   if (!status.ok() && take_turn()) end(status);
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/grpc_call_terms.h"
 #include "server/grpc_codec.h"
 #include "server/grpc_message.h"
 
@@ -20,9 +21,10 @@ GrpcUnaryCall::GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext
     : front_(front), context_(context), response_(response), id_(front.intake.next_id()) {}
 
 void GrpcUnaryCall::submit(const v1::CompleteRequest& request) {
-  const TimePoint deadline = monotonic_deadline(context_.deadline(), front_.wall_clock(), front_.intake.clock().now());
-  const Status status = front_.intake.submit(
-      id_, request, {.deadline = deadline, .answer_bytes_max = front_.message_bytes_max}, shared_from_this());
+  Result<CallTerms> terms = call_terms(context_, front_);
+  if (terms.ok()) terms->answer_bytes_max = front_.message_bytes_max;
+  const Status status = terms.ok() ? front_.intake.submit(id_, request, *terms, shared_from_this())
+                                   : front_.intake.refuse(Outcome::kInvalid, terms.status());
   if (!status.ok() && begin_end()) Finish(finish_status(context_, status));
 }
 

@@ -15,25 +15,42 @@ Status closed_status() {
 
 }  // namespace
 
-Intake::Intake(const ServedModel& model, const SessionServices& services, StreamPool& pool, scheduler::LoopStats& stats,
-               uint64_t seed)
-    : model_(model), services_(services), pool_(pool), stats_(stats), seed_(seed) {}
+Intake::Intake(const ServedModel& model, const SessionServices& services, const PromptKeys& keys, StreamPool& pool,
+               scheduler::LoopStats& stats, uint64_t seed)
+    : model_(model), services_(services), keys_(keys), pool_(pool), stats_(stats), seed_(seed) {}
 
-Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const CallLimits& limits,
-                      std::shared_ptr<CompletionSink> sink) {
-  if (closed()) return refuse(Outcome::kRefused, closed_status());
-  const RequestOrigin origin{
-      .arrival = services_.clock.now(), .deadline = limits.deadline, .fresh_seed = random_bits(seed_, id.value)};
-  Result<ParsedRequest> parsed = parse_complete_request(request, model_, origin);
-  if (!parsed.ok()) return refuse(Outcome::kInvalid, parsed.status());
-  if (const Status fits = check_answer_fits(*parsed, model_, limits.answer_bytes_max); !fits.ok()) {
-    return refuse(Outcome::kInvalid, fits);
-  }
-  return post(id, std::move(parsed).value(), std::move(sink));
+Result<ParsedRequest> Intake::parse(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms) const {
+  const RequestOrigin origin{.arrival = services_.clock.now(),
+                             .deadline = terms.deadline,
+                             .fresh_seed = random_bits(seed_, id.value),
+                             .tenant = terms.tenant};
+  SLUICE_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_complete_request(request, model_, origin));
+  parsed.submission.id = id;
+  keys_.set(parsed.submission, request.cache_salt());
+  return parsed;
 }
 
-Status Intake::post(RequestId id, ParsedRequest parsed, std::shared_ptr<CompletionSink> sink) {
-  parsed.submission.id = id;
+Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms,
+                      std::shared_ptr<CompletionSink> sink) {
+  if (closed()) return refuse(Outcome::kRefused, closed_status());
+  Result<ParsedRequest> parsed = parse(id, request, terms);
+  if (!parsed.ok()) return refuse(Outcome::kInvalid, parsed.status());
+  if (const Status fits = check_answer_fits(*parsed, model_, terms.answer_bytes_max); !fits.ok()) {
+    return refuse(Outcome::kInvalid, fits);
+  }
+  return post(std::move(parsed).value(), std::move(sink));
+}
+
+Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell) {
+  if (closed()) return closed_status();
+  SLUICE_ASSIGN_OR_RETURN(ParsedRequest parsed, parse(next_id(), request, terms));
+  pool_.add(parsed.submission.id, std::make_unique<ExplainSession>(std::move(tell)));
+  services_.mailbox.post(scheduler::Explain{std::move(parsed.submission)});
+  return {};
+}
+
+Status Intake::post(ParsedRequest parsed, std::shared_ptr<CompletionSink> sink) {
+  const RequestId id = parsed.submission.id;
   pool_.add(id, std::make_unique<CompletionSession>(id, std::move(parsed.terms), services_, std::move(sink)));
   if (services_.mailbox.try_post(std::move(parsed.submission))) return {};
   pool_.remove(id);

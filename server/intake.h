@@ -10,14 +10,17 @@
 #include "scheduler/loop_stats.h"
 #include "scheduler/mailbox.h"
 #include "server/completion_session.h"
+#include "server/explain_session.h"
+#include "server/prompt_keys.h"
 #include "server/request_parser.h"
 #include "server/stream_pool.h"
 
 namespace sluice::server {
 
-/// What a call bounds beside what its request says.
-struct CallLimits {
+/// What a call brings beside what its request says.
+struct CallTerms {
   TimePoint deadline = TimePoint::max();
+  std::string tenant = {};
   /// Of an answer in one message; a stream has no such bound.
   int64_t answer_bytes_max = std::numeric_limits<int64_t>::max();
 };
@@ -27,8 +30,8 @@ struct CallLimits {
 class Intake {
  public:
   /// `seed` is drawn anew by each daemon; requests without a seed of their own draw from it.
-  Intake(const ServedModel& model, const SessionServices& services, StreamPool& pool, scheduler::LoopStats& stats,
-         uint64_t seed);
+  Intake(const ServedModel& model, const SessionServices& services, const PromptKeys& keys, StreamPool& pool,
+         scheduler::LoopStats& stats, uint64_t seed);
 
   const ServedModel& model() const { return model_; }
   const Clock& clock() const { return services_.clock; }
@@ -37,8 +40,10 @@ class Intake {
   RequestId next_id() { return RequestId{next_id_.fetch_add(1, std::memory_order_relaxed)}; }
 
   /// Once OK, the sink gets the request's events; else it gets none and the front answers with the status.
-  Status submit(RequestId id, const v1::CompleteRequest& request, const CallLimits& limits,
+  Status submit(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms,
                 std::shared_ptr<CompletionSink> sink);
+  /// Asks what would become of the request. Once OK, `tell` is called once, on the stream pool's thread.
+  Status explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell);
   /// Counts a request that is not submitted for the reason given; returns that.
   Status refuse(Outcome outcome, Status status);
   /// The client went away. Harmless for a request that has ended or never was.
@@ -49,10 +54,12 @@ class Intake {
   bool closed() const { return closed_.load(); }
 
  private:
-  Status post(RequestId id, ParsedRequest parsed, std::shared_ptr<CompletionSink> sink);
+  Result<ParsedRequest> parse(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms) const;
+  Status post(ParsedRequest parsed, std::shared_ptr<CompletionSink> sink);
 
   const ServedModel& model_;
   const SessionServices services_;
+  const PromptKeys keys_;
   StreamPool& pool_;
   scheduler::LoopStats& stats_;
   const uint64_t seed_;

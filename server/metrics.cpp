@@ -96,6 +96,21 @@ struct Metrics::Families {
       histogram(registry, "sluice_request_queue_seconds",
                 "From a request's arrival to its admission, or to its end when it was never admitted, in seconds.",
                 kRequestBounds);
+  prometheus::Histogram& prefill =
+      histogram(registry, "sluice_request_prefill_seconds",
+                "From a request's admission to its first token, in seconds.", kRequestBounds);
+  prometheus::Histogram& decode =
+      histogram(registry, "sluice_request_decode_seconds",
+                "After its first token, in steps that computed decode rows only, in seconds.", kRequestBounds);
+  prometheus::Histogram& interference =
+      histogram(registry, "sluice_request_interference_seconds",
+                "After its first token, in steps that also computed somebody's prompt, in seconds.", kRequestBounds);
+  prometheus::Histogram& pause =
+      histogram(registry, "sluice_request_pause_seconds",
+                "After its first token, left out of steps for want of KV blocks, in seconds.", kRequestBounds);
+  prometheus::Histogram& delivery = histogram(
+      registry, "sluice_request_delivery_seconds",
+      "From its last token computed to its end told: what its reader and connection took, in seconds.", kRequestBounds);
   prometheus::Histogram& end_to_end =
       histogram(registry, "sluice_request_end_to_end_seconds",
                 "From a request's arrival to its end, in seconds; requests that ran to a stop or to their length.",
@@ -132,6 +147,14 @@ void Metrics::observe_token_gap(Duration gap) {
 void Metrics::observe_sequence(const scheduler::Ledger& ledger) {
   if (ledger.output_tokens < 2) return;
   families_->per_output_token.Observe(seconds(ledger.last_token - ledger.first_token) / (ledger.output_tokens - 1));
+}
+
+void Metrics::observe_ledger(const scheduler::Ledger& ledger, Duration delivery) {
+  families_->prefill.Observe(seconds(ledger.prefill));
+  families_->decode.Observe(seconds(ledger.decode));
+  families_->interference.Observe(seconds(ledger.interference));
+  families_->pause.Observe(seconds(ledger.pause));
+  families_->delivery.Observe(seconds(delivery));
 }
 
 void Metrics::observe_request(Outcome outcome, int64_t prompt_tokens, int64_t output_tokens, Duration queue,

@@ -36,6 +36,9 @@ class Metrics {
   void observe_token_gap(Duration gap);
   /// A sequence ended, however it did: observes its TPOT, (last - first) / (tokens - 1), if it has two or more tokens.
   void observe_sequence(const scheduler::Ledger& ledger);
+  /// An accepted request ended: where its time went, from admission on; `delivery` is what its reader and connection
+  /// took.
+  void observe_ledger(const scheduler::Ledger& ledger, Duration delivery);
   /// A request ended; once per request, whatever its outcome. Tokens and queue time (arrival to admission, or to the
   /// end of a request that was never admitted) count unless it was refused or invalid; end-to-end is observed for stop
   /// and length only.

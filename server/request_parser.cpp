@@ -11,6 +11,8 @@ namespace sluice::server {
 namespace {
 
 constexpr int32_t kChoicesMax = 64;
+constexpr int32_t kPriorityMax = 100;  ///< and its negative
+constexpr int64_t kCacheSaltBytesMax = 128;
 constexpr int32_t kStopsMax = 16;
 /// A stop string is matched in every choice, each with state of its own.
 constexpr size_t kStopBytesMax = 1024;
@@ -168,6 +170,14 @@ Result<int32_t> parse_choice_count(const v1::CompleteRequest& request) {
   return count;
 }
 
+Status check_order_and_salt(const v1::CompleteRequest& request) {
+  SLUICE_RETURN_IF_ERROR(check_range("priority", -kPriorityMax, kPriorityMax, request.priority()));
+  const auto salt_bytes = static_cast<int64_t>(request.cache_salt().size());
+  if (salt_bytes <= kCacheSaltBytesMax) return {};
+  return invalid_field("cache_salt",
+                       "must be at most " + std::to_string(kCacheSaltBytesMax) + " bytes" + got(salt_bytes));
+}
+
 AnswerTerms make_terms(const v1::CompleteRequest& request, const scheduler::Submission& submission,
                        std::vector<std::string> stops) {
   AnswerTerms terms;
@@ -178,6 +188,9 @@ AnswerTerms make_terms(const v1::CompleteRequest& request, const scheduler::Subm
   terms.reports_logprobs = request.response().has_logprobs();
   terms.choice_count = submission.sequence_count;
   terms.prompt_tokens = static_cast<int32_t>(submission.prompt.size());
+  terms.max_tokens = submission.max_new_tokens;
+  terms.priority = submission.priority;
+  terms.tenant = submission.tenant;
   terms.arrival = submission.arrival;
   terms.deadline = submission.deadline;
   return terms;
@@ -209,6 +222,7 @@ Result<ParsedRequest> parse_complete_request(const v1::CompleteRequest& request,
   scheduler::Submission submission;
   // What costs nothing is checked before the prompt is tokenised.
   SLUICE_ASSIGN_OR_RETURN(submission.sequence_count, parse_choice_count(request));
+  SLUICE_RETURN_IF_ERROR(check_order_and_salt(request));
   SLUICE_ASSIGN_OR_RETURN(submission.sampling, parse_sampling(request, model));
   SLUICE_ASSIGN_OR_RETURN(std::vector<std::string> stops, parse_stops(request.stopping()));
   SLUICE_ASSIGN_OR_RETURN(submission.stop_token_ids, parse_stop_tokens(request.stopping(), *model.tokenizer));
@@ -219,6 +233,8 @@ Result<ParsedRequest> parse_complete_request(const v1::CompleteRequest& request,
   submission.seed =
       request.sampling().has_seed() ? static_cast<uint64_t>(request.sampling().seed()) : origin.fresh_seed;
   submission.score_prompt = request.response().echo() && request.response().has_logprobs();
+  submission.tenant = origin.tenant;
+  submission.priority = request.priority();
   submission.arrival = origin.arrival;
   submission.deadline = origin.deadline;
   AnswerTerms terms = make_terms(request, submission, std::move(stops));

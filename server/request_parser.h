@@ -24,6 +24,7 @@ struct RequestOrigin {
   TimePoint arrival;
   TimePoint deadline = TimePoint::max();
   uint64_t fresh_seed = 0;
+  std::string tenant = {};
 };
 
 /// Checks a request against the limits that inference.proto states and the served model. INVALID_ARGUMENT begins with

@@ -13,20 +13,29 @@ Status shutdown_status() {
 ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
     : clock_(parts.clock),
       stall_timeout_(std::chrono::milliseconds(config.server.stall_timeout_ms)),
+      hasher_(parts.cache_secret, parts.model.name),
       pool_(parts.block_count, config.kv.block_size),
-      scheduler_(config.scheduler, pool_),
+      scheduler_(config.scheduler, pool_, hasher_, config.kv.reuse_outputs),
       mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
       metrics_(stats_, parts.model.version, parts.model.name, parts.model.device),
-      intake_(parts.model, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock}, streams_, stats_, parts.seed),
+      intake_(parts.model, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.trace},
+              PromptKeys(hasher_, {.block_size = config.kv.block_size,
+                                   .is_enabled = config.kv.prefix_cache,
+                                   .shares_across_tenants = config.kv.share_across_tenants}),
+              streams_, stats_, parts.seed),
+      limits_(config.scheduler, mailbox_, parts.logger),
       front_{.intake = intake_,
              .stats = stats_,
              .live_calls = live_calls_,
              .wall_clock = parts.wall_clock,
-             .limits = {config.scheduler.max_running, config.scheduler.max_queued_requests, config.kv.block_size},
+             .limits = limits_,
+             .block_size = config.kv.block_size,
              .stream_buffer_tokens = config.server.stream_buffer_tokens,
              .message_bytes_max = int64_t{config.server.max_message_mib} << 20},
       loop_(scheduler_, parts.executor, mailbox_, streams_, parts.clock, stats_),
-      loop_thread_([this] { loop_.run(); }) {}
+      loop_thread_([this] { loop_.run(); }) {
+  if (parts.trace != nullptr) parts.trace->watch(stats_);
+}
 
 ServingCore::~ServingCore() {
   // The loop ends once the mailbox is closed and empty and no request is alive; what it delivers last still finds the

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -8,7 +10,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/executor.h"
-#include "kvcache/block_pool.h"
+#include "kvcache/block_key.h"
+#include "kvcache/shared_block_pool.h"
 #include "scheduler/loop_stats.h"
 #include "scheduler/mailbox.h"
 #include "scheduler/scheduler.h"
@@ -17,8 +20,10 @@
 #include "server/grpc_front.h"
 #include "server/health_monitor.h"
 #include "server/intake.h"
+#include "server/limits_desk.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
+#include "server/request_trace.h"
 #include "server/served_model.h"
 #include "server/stream_pool.h"
 
@@ -30,8 +35,11 @@ struct ServingCoreParts {
   engine::Executor& executor;
   const Clock& clock;
   std::function<std::chrono::system_clock::time_point()> wall_clock;
-  uint64_t seed = 0;        ///< for requests without one
-  int32_t block_count = 0;  ///< of the KV pool
+  Logger& logger;
+  RequestTrace* trace = nullptr;             ///< null: none is written
+  uint64_t seed = 0;                         ///< for requests without one
+  std::array<std::byte, 32> cache_secret{};  ///< drawn anew by each daemon; keys the prefix cache
+  int32_t block_count = 0;                   ///< of the KV pool
 };
 
 /// Everything between the listeners and the engine: scheduler and loop on their thread, stream pool on its, and the
@@ -60,7 +68,8 @@ class ServingCore {
 
   const Clock& clock_;
   const Duration stall_timeout_;
-  kvcache::BlockPool pool_;
+  const kvcache::BlockHasher hasher_;
+  kvcache::SharedBlockPool pool_;
   scheduler::Scheduler scheduler_;
   scheduler::Mailbox mailbox_;
   scheduler::LoopStats stats_;
@@ -68,6 +77,7 @@ class ServingCore {
   StreamPool streams_;
   LiveCalls live_calls_;
   Intake intake_;
+  LimitsDesk limits_;
   GrpcFront front_;
   scheduler::ServingLoop loop_;
   std::thread loop_thread_;

@@ -17,7 +17,7 @@ StreamPool::~StreamPool() {
   for (auto& [id, session] : sessions_) session->abandon(unavailable("the daemon is shutting down"));
 }
 
-void StreamPool::add(RequestId id, std::unique_ptr<CompletionSession> session) {
+void StreamPool::add(RequestId id, std::unique_ptr<Session> session) {
   const MutexLock lock(mutex_);
   sessions_.emplace(id, std::move(session));
 }
@@ -68,21 +68,20 @@ void StreamPool::run() {
 
 void StreamPool::route(scheduler::TokenEvent event) {
   const RequestId id = event.request;
-  CompletionSession* session = find(id);
+  Session* session = find(id);
   if (session == nullptr) return;
   session->take(std::move(event));
   if (session->done()) retire(id);
 }
 
-CompletionSession* StreamPool::find(RequestId id) {
+Session* StreamPool::find(RequestId id) {
   const MutexLock lock(mutex_);
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
 void StreamPool::retire(RequestId id) {
-  std::unique_ptr<CompletionSession>
-      session;  // ends outside the lock: it may hold the last reference to its connection
+  std::unique_ptr<Session> session;  // ends outside the lock: it may hold the last reference to its connection
   const MutexLock lock(mutex_);
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "scheduler/token_event.h"
-#include "server/completion_session.h"
+#include "server/session.h"
 
 namespace sluice::server {
 
@@ -24,7 +24,7 @@ class StreamPool final : public scheduler::EventSink {
   StreamPool& operator=(const StreamPool&) = delete;
 
   /// Before the request is posted, so that its first event finds it.
-  void add(RequestId id, std::unique_ptr<CompletionSession> session);
+  void add(RequestId id, std::unique_ptr<Session> session);
   /// Only for a request that was added and then not taken by the mailbox.
   void remove(RequestId id);
   /// Loop thread.
@@ -38,7 +38,7 @@ class StreamPool final : public scheduler::EventSink {
  private:
   void run();
   void route(scheduler::TokenEvent event);
-  CompletionSession* find(RequestId id);
+  Session* find(RequestId id);
   void retire(RequestId id);
 
   mutable Mutex mutex_;
@@ -46,7 +46,7 @@ class StreamPool final : public scheduler::EventSink {
   CondVar empty_;
   std::vector<scheduler::TokenEvent> queue_ SLUICE_GUARDED_BY(mutex_);
   /// A session stays where it is until the worker retires it, so the worker uses it without the lock.
-  std::unordered_map<RequestId, std::unique_ptr<CompletionSession>> sessions_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<RequestId, std::unique_ptr<Session>> sessions_ SLUICE_GUARDED_BY(mutex_);
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   std::thread worker_;
 };

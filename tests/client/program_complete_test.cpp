@@ -306,7 +306,7 @@ TEST(SluiceComplete, PrintsOneJsonObject) {
   EXPECT_EQ(answer["token_ids"], json({11, 12}));
   EXPECT_EQ(answer["logprobs"], nullptr);
   EXPECT_EQ(answer["finish_reason"], "length");
-  EXPECT_EQ(answer["usage"], json({{"prompt_tokens", 5}, {"completion_tokens", 2}}));
+  EXPECT_EQ(answer["usage"], json({{"prompt_tokens", 5}, {"completion_tokens", 2}, {"cached_tokens", 0}}));
   EXPECT_EQ(answer["timing"]["server"]["queue_ms"], 1.5);
   EXPECT_GT(answer["timing"]["ttft_ms"], 0.0);
   EXPECT_GE(answer["timing"]["tpot_ms"], 0.0);

@@ -26,10 +26,12 @@ PATIENCE = 20 if IS_SLOW_BUILD else 1
 
 _generated = tempfile.TemporaryDirectory(prefix="sluice-proto-")
 if protoc.main(["protoc", f"-I{ROOT / 'proto'}", f"--python_out={_generated.name}", f"--grpc_python_out={_generated.name}",
-                "sluice/v1/inference.proto"]) != 0:
+                "sluice/v1/inference.proto", "sluice/v1/control.proto"]) != 0:
     raise RuntimeError("the proto does not compile for Python")
 sys.path.insert(0, _generated.name)
 
+from sluice.v1 import control_pb2 as control_pb  # noqa: E402
+from sluice.v1 import control_pb2_grpc as control_grpc  # noqa: E402
 from sluice.v1 import inference_pb2 as pb  # noqa: E402
 from sluice.v1 import inference_pb2_grpc as pb_grpc  # noqa: E402
 
@@ -61,6 +63,7 @@ class Daemon:
         self.grpc_address, self.http_address = ready["grpc"], ready["http"]
         self.channel = self.new_channel()
         self.stub = pb_grpc.InferenceStub(self.channel)
+        self.control = control_grpc.ControlStub(self.channel)
 
     def new_channel(self, *options):
         """A connection of its own."""
@@ -127,7 +130,7 @@ class Daemon:
 
 
 def make_request(prompt=None, *, ids=None, max_tokens=None, temperature=0.0, stop=(), stop_token_ids=(), ignore_eos=None, logprobs=None,
-                 echo=None, n=None, bias=None, model=None, **sampling):
+                 echo=None, n=None, bias=None, model=None, priority=None, cache_salt=None, **sampling):
     """A CompleteRequest; what is None stays unset. Further keywords are SamplingOptions."""
     request = pb.CompleteRequest()
     if prompt is not None:
@@ -139,6 +142,10 @@ def make_request(prompt=None, *, ids=None, max_tokens=None, temperature=0.0, sto
         request.model = model
     if n is not None:
         request.n = n
+    if priority is not None:
+        request.priority = priority
+    if cache_salt is not None:
+        request.cache_salt = cache_salt
     if temperature is not None:
         request.sampling.temperature = temperature
     for name, value in sampling.items():
@@ -181,12 +188,16 @@ class Streamed:
         return [token.id for token in self.tokens.get(index, [])]
 
 
-def stream(stub, *args, timeout=120, **options):
-    return Streamed(stub.StreamComplete(make_request(*args, **options), timeout=timeout * PATIENCE))
+def metadata_of(tenant):
+    return None if tenant is None else (("x-tenant", tenant),)
 
 
-def complete(stub, *args, timeout=120, **options):
-    return stub.Complete(make_request(*args, **options), timeout=timeout * PATIENCE)
+def stream(stub, *args, timeout=120, tenant=None, **options):
+    return Streamed(stub.StreamComplete(make_request(*args, **options), timeout=timeout * PATIENCE, metadata=metadata_of(tenant)))
+
+
+def complete(stub, *args, timeout=120, tenant=None, **options):
+    return stub.Complete(make_request(*args, **options), timeout=timeout * PATIENCE, metadata=metadata_of(tenant))
 
 
 def refusal(call, *args, **options):

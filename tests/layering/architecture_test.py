@@ -18,7 +18,9 @@ ARROWS = {
     "client": {"proto", "base"},
     "offline": {"engine", "base"},
     "cli": {"client", "offline", "proto", "base"},
-    "bench": {"client", "proto", "base"},
+    # The shipped scheduler on an engine that only takes time.
+    "simulation": {"scheduler", "kvcache", "engine", "base"},
+    "bench": {"simulation", "scheduler", "client", "proto", "base"},
     # Measures the engine itself, without a server.
     "bench/micro": {"engine", "base"},
 }

@@ -5,6 +5,7 @@
 
 #include "base/counter_random.h"
 #include "scheduler/scheduler.h"
+#include "tests/scheduler/serving_fixture.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -38,8 +39,9 @@ class BatchBuilder : public ::testing::Test {
     return plan;
   }
 
-  kvcache::BlockPool pool_{16, kBlockSize};
-  Scheduler scheduler_{{.max_running = 4, .max_queued_requests = 4, .tokens_per_step = 8}, pool_};
+  kvcache::BlockHasher hasher_ = test_hasher();
+  kvcache::SharedBlockPool pool_{16, kBlockSize};
+  Scheduler scheduler_{{.max_running = 4, .max_queued_requests = 4, .tokens_per_step = 8}, pool_, hasher_, false};
   engine::Batch batch_;
 };
 
@@ -52,11 +54,11 @@ TEST_F(BatchBuilder, WritesADecodeRowAndAPromptChunkInOneForm) {
 
   EXPECT_THAT(batch_.token_ids, ElementsAre(15, 21, 22, 23, 24, 25, 26, 27));
   EXPECT_THAT(batch_.positions, ElementsAre(4, 0, 1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(batch_.block_ids, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(batch_.slots, ElementsAre(4, 8, 9, 10, 11, 12, 13, 14));
+  EXPECT_THAT(batch_.block_ids, ElementsAre(0, 4, 1, 2, 3)) << "a prompt has its blocks from its admission on";
+  EXPECT_THAT(batch_.slots, ElementsAre(16, 4, 5, 6, 7, 8, 9, 10));
   EXPECT_THAT(batch_.row_begin, ElementsAre(0, 1, 8));
   EXPECT_THAT(batch_.context_lengths, ElementsAre(5, 7));
-  EXPECT_THAT(batch_.table_begin, ElementsAre(0, 2, 4));
+  EXPECT_THAT(batch_.table_begin, ElementsAre(0, 2, 5));
   EXPECT_EQ(batch_.decode_rows, 1);
 
   ASSERT_EQ(batch_.samples.size(), 1U);  // the chunk does not reach the end of its prompt

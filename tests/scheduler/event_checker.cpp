@@ -18,6 +18,7 @@ bool is_stop(const RequestRecord& record, int32_t token) {
 void EventChecker::check(const std::vector<TokenEvent>& events, bool step_has_prefill, TimePoint now) {
   step_has_prefill_ = step_has_prefill;
   now_ = now;
+  overflow_.clear();
   for (const TokenEvent& event : events) {
     RequestRecord& record = records_.at(event.request);
     EXPECT_FALSE(record.is_refused) << "Refused is the only event";
@@ -26,6 +27,7 @@ void EventChecker::check(const std::vector<TokenEvent>& events, bool step_has_pr
     }
     std::visit([&](const auto& what) { on(record, what); }, event.what);
   }
+  check_overflow();
 }
 
 void EventChecker::on(RequestRecord& record, const Accepted&) {
@@ -42,18 +44,59 @@ void EventChecker::on(RequestRecord& record, const Refused& refused) {
     EXPECT_TRUE(record.has_work(0));
     return;
   }
+  if (refused.status.code() == StatusCode::kDeadlineExceeded) {
+    EXPECT_NE(record.submission.deadline, TimePoint::max());
+    EXPECT_TRUE(scheduler_.step_time().is_known()) << "refused by a prediction";
+    return;
+  }
   EXPECT_EQ(refused.status.code(), StatusCode::kResourceExhausted);
   EXPECT_GE(refused.status.retry_after_ms(), 1);
-  check_queue_overflow(record);
+  note_overflow(record);
 }
 
-void EventChecker::check_queue_overflow(const RequestRecord& refused) const {
-  EXPECT_EQ(scheduler_.waiting_count(), scheduler_.config().max_queued_requests) << "refused with room in the queue";
+/// The plan that refuses may have started it, which the records don't know yet.
+bool EventChecker::waits_unstarted(const RequestRecord& record) const {
+  if (record.is_refused || record.has_ended() || record.has_started()) return false;
+  const std::vector<RunningRow>& running = scheduler_.running();
+  return std::none_of(running.begin(), running.end(),
+                      [&](const RunningRow& row) { return row.sequence->submission().id == record.submission.id; });
+}
+
+void EventChecker::note_overflow(const RequestRecord& refused) {
+  overflow_.push_back(&refused);
+  const SchedulerConfig& config = scheduler_.config();
+  if (config.max_queued_per_tenant > 0 || config.max_queued_tokens < 1000) return;
   for (const auto& [id, other] : records_) {
-    if (other.is_refused || other.has_ended() || id <= refused.submission.id) continue;
+    if (id <= refused.submission.id || !waits_unstarted(other)) continue;
     ADD_FAILURE() << "request " << refused.submission.id.value << " was refused and the newer " << id.value
                   << " was not";
   }
+}
+
+/// With those refused back in the queue, one of its limits would be broken.
+void EventChecker::check_overflow() const {
+  if (overflow_.empty()) return;
+  const SchedulerConfig& config = scheduler_.config();
+  int64_t tokens = scheduler_.waiting_prompt_tokens();
+  std::map<std::string, int32_t> by_tenant;
+  for (const auto& [id, record] : records_) {
+    if (waits_unstarted(record)) ++by_tenant[record.submission.tenant];
+  }
+  for (const RequestRecord* refused : overflow_) {
+    tokens += static_cast<int64_t>(refused->submission.prompt.size());
+    ++by_tenant[refused->submission.tenant];
+  }
+  const int64_t count = scheduler_.waiting_count() + static_cast<int64_t>(overflow_.size());
+  for (const RequestRecord* refused : overflow_) {
+    EXPECT_TRUE(
+        count > config.max_queued_requests || tokens > config.max_queued_tokens ||
+        (config.max_queued_per_tenant > 0 && by_tenant[refused->submission.tenant] > config.max_queued_per_tenant))
+        << "refused with room in the queue";
+  }
+}
+
+void EventChecker::on(RequestRecord&, const Explained&) {
+  ADD_FAILURE() << "nobody asked";
 }
 
 void EventChecker::on(RequestRecord& record, const PromptScored& scored) {
@@ -80,7 +123,9 @@ void EventChecker::on(RequestRecord& record, const TokenSampled& sampled) {
   if (sequence.tokens.empty()) {
     sequence.first_token = now_;
   } else {
-    (step_has_prefill_ ? sequence.interference : sequence.decode) += now_ - sequence.last_token;
+    (step_has_prefill_ ? sequence.interference : sequence.decode) += now_ - sequence.last_token - sequence.pause_in_gap;
+    sequence.pause += sequence.pause_in_gap;
+    sequence.pause_in_gap = {};
   }
   sequence.last_token = now_;
   sequence.tokens.push_back(sampled.token.token);
@@ -106,7 +151,7 @@ void EventChecker::on(RequestRecord& record, const RequestFailed& failed) {
   } else if (failed.status.code() == StatusCode::kResourceExhausted) {
     // Part of it was cancelled in the tick it came, so it could not be refused as if nothing had happened.
     EXPECT_TRUE(record.sequences.size() > 1 && !record.has_started());
-    check_queue_overflow(record);
+    note_overflow(record);
   } else {
     EXPECT_TRUE(failures_.contains(failed.status.code())) << failed.status;
   }
@@ -130,12 +175,14 @@ void EventChecker::check_ledger(const RequestRecord& request, const SequenceReco
   EXPECT_EQ(ledger.queue, ledger.admitted - ledger.arrival);
   EXPECT_EQ(ledger.decode, record.decode);
   EXPECT_EQ(ledger.interference, record.interference);
+  EXPECT_EQ(ledger.pause, record.pause);
+  EXPECT_EQ(ledger.cached_tokens, record.cached);
   if (has_tokens) {
     EXPECT_EQ(ledger.first_token, record.first_token);
     EXPECT_EQ(ledger.last_token, record.last_token);
   }
   const TimePoint end = has_tokens ? ledger.last_token : ledger.finished;
-  EXPECT_EQ(ledger.queue + ledger.prefill + ledger.decode + ledger.interference, end - ledger.arrival);
+  EXPECT_EQ(ledger.queue + ledger.prefill + ledger.decode + ledger.interference + ledger.pause, end - ledger.arrival);
 }
 
 }  // namespace sluice::scheduler

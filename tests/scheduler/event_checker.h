@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "scheduler/scheduler.h"
@@ -27,12 +29,16 @@ class EventChecker {
   void on(RequestRecord& record, const TokenSampled& sampled);
   void on(RequestRecord& record, const SequenceFinished& finished);
   void on(RequestRecord& record, const RequestFailed& failed);
-  void check_queue_overflow(const RequestRecord& refused) const;
+  void on(RequestRecord& record, const Explained& explained);
+  bool waits_unstarted(const RequestRecord& record) const;
+  void note_overflow(const RequestRecord& refused);
+  void check_overflow() const;
   void check_ledger(const RequestRecord& request, const SequenceRecord& record, const Ledger& ledger) const;
 
   const Scheduler& scheduler_;
   Records& records_;
   std::set<StatusCode> failures_;
+  std::vector<const RequestRecord*> overflow_;  // refused by the events at hand, because the queue is full
   bool step_has_prefill_ = false;
   TimePoint now_{};
 };

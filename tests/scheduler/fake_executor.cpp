@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/counter_random.h"
 
 namespace sluice::scheduler {
@@ -60,7 +61,10 @@ std::vector<engine::SampledToken> solo_scores(const Submission& submission, int3
 }
 
 FakeExecutor::FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size)
-    : block_size_(block_size), vocab_size_(vocab_size), memory_(static_cast<size_t>(block_count * block_size), -1) {}
+    : block_size_(block_size),
+      vocab_size_(vocab_size),
+      memory_(static_cast<size_t>(block_count * block_size), -1),
+      hashes_(memory_.size(), 0) {}
 
 Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
@@ -72,9 +76,23 @@ Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
   return output;
 }
 
+size_t FakeExecutor::slot_of(const engine::Batch& batch, size_t row, int32_t position) const {
+  const int32_t entry = batch.table_begin.at(row) + position / block_size_;
+  SLUICE_CHECK(entry < batch.table_begin.at(row + 1));
+  const int32_t block = batch.block_ids.at(static_cast<size_t>(entry));
+  return static_cast<size_t>(block * block_size_ + position % block_size_);
+}
+
 void FakeExecutor::write(const engine::Batch& batch) {
-  for (size_t i = 0; i < batch.token_ids.size(); ++i) {
-    memory_.at(static_cast<size_t>(batch.slots[i])) = batch.token_ids[i];
+  for (size_t row = 0; row + 1 < batch.row_begin.size(); ++row) {
+    for (int32_t i = batch.row_begin[row]; i < batch.row_begin[row + 1]; ++i) {
+      const auto index = static_cast<size_t>(i);
+      const int32_t position = batch.positions[index];
+      const auto slot = static_cast<size_t>(batch.slots[index]);
+      const uint64_t before = position == 0 ? 1 : hashes_.at(slot_of(batch, row, position - 1));
+      memory_.at(slot) = batch.token_ids[index];
+      hashes_.at(slot) = random_bits(before, static_cast<uint64_t>(batch.token_ids[index]));
+    }
   }
 }
 
@@ -83,11 +101,12 @@ std::vector<int32_t> FakeExecutor::read_context(const engine::Batch& batch, int3
   const auto row = static_cast<size_t>(after - batch.row_begin.begin()) - 1;
   const int32_t length = batch.context_lengths.at(row) - (batch.row_begin.at(row + 1) - 1 - token_index);
   std::vector<int32_t> context;
+  uint64_t hash = 1;
   for (int32_t position = 0; position < length; ++position) {
-    const int32_t entry = batch.table_begin.at(row) + position / block_size_;
-    SLUICE_CHECK(entry < batch.table_begin.at(row + 1));
-    const int32_t block = batch.block_ids.at(static_cast<size_t>(entry));
-    context.push_back(memory_.at(static_cast<size_t>(block * block_size_ + position % block_size_)));
+    const size_t slot = slot_of(batch, row, position);
+    const int32_t token = memory_.at(slot);
+    hash = random_bits(hash, static_cast<uint64_t>(token));
+    context.push_back(hash == hashes_.at(slot) ? token : -1);
   }
   return context;
 }

@@ -20,9 +20,10 @@ std::vector<int32_t> solo_output(const Submission& submission, int32_t index, in
 /// The only right scores of the prompt's tokens from position 1 on.
 std::vector<engine::SampledToken> solo_scores(const Submission& submission, int32_t vocab_size);
 
-/// A model whose KV memory is an array of tokens. A step writes each input token to its slot and reads the whole
-/// context of every sample back through the block table, so a wrong slot, position, block or length changes what comes
-/// out.
+/// A model whose KV memory is an array of tokens, each with a hash of all that stood before it when it was written. A
+/// step writes each input token to its slot and reads the whole context of every sample back through the block table,
+/// so a wrong slot, position, block or length changes what comes out, and so does a block that was computed after other
+/// tokens than those it stands behind now.
 class FakeExecutor final : public engine::Executor {
  public:
   FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size);
@@ -35,10 +36,12 @@ class FakeExecutor final : public engine::Executor {
  private:
   void write(const engine::Batch& batch);
   std::vector<int32_t> read_context(const engine::Batch& batch, int32_t token_index) const;
+  size_t slot_of(const engine::Batch& batch, size_t row, int32_t position) const;
 
   const int32_t block_size_;
   const int32_t vocab_size_;
-  std::vector<int32_t> memory_;  // [slots] token ids; -1: never written
+  std::vector<int32_t> memory_;   // [slots] token ids; -1: never written
+  std::vector<uint64_t> hashes_;  // [slots] of the tokens up to this one
   std::optional<Status> failure_;
 };
 

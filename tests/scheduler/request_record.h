@@ -13,16 +13,21 @@ namespace sluice::scheduler {
 /// What is known of one sequence from outside, and what should come of it.
 struct SequenceRecord {
   std::vector<int32_t> expected;  ///< its output alone
-  int32_t computed = 0;           ///< tokens that steps have computed
+  int32_t computed = 0;           ///< tokens that are in the cache: found there or computed by steps
+  int32_t cached = 0;             ///< of these, found there
   bool was_admitted = false;
   bool is_cancelled = false;  ///< by us
   bool has_ended = false;
   std::vector<int32_t> tokens;  ///< that came
+  std::vector<int32_t> table;   ///< its blocks after the last plan
   std::optional<TimePoint> first_slice;
   TimePoint first_token{};
   TimePoint last_token{};
   Duration decode{};
   Duration interference{};
+  Duration pause{};
+  std::optional<TimePoint> pause_began;
+  Duration pause_in_gap{};
 };
 
 /// What is known of one request from outside.

@@ -34,6 +34,17 @@ int32_t number_or(const std::map<std::string, std::string>& options, const std::
   return found == options.end() ? fallback : std::stoi(found->second);
 }
 
+void apply(const std::map<std::string, std::string>& options, SchedulerConfig& config) {
+  config.max_running = number_or(options, "max_running", config.max_running);
+  config.max_running_per_tenant = number_or(options, "running_per_tenant", config.max_running_per_tenant);
+  config.max_queued_requests = number_or(options, "max_queued", config.max_queued_requests);
+  config.max_queued_tokens = number_or(options, "queued_tokens", static_cast<int32_t>(config.max_queued_tokens));
+  config.max_queued_per_tenant = number_or(options, "queued_per_tenant", config.max_queued_per_tenant);
+  config.tokens_per_step = number_or(options, "tokens_per_step", config.tokens_per_step);
+  config.tpot_target_ms = number_or(options, "tpot_target", static_cast<int32_t>(config.tpot_target_ms));
+  if (const auto found = options.find("admission"); found != options.end()) config.admission = found->second;
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
@@ -91,6 +102,8 @@ void Scenario::run_line(const std::string& line) {
   if (verb == "config") return configure(options_of(words));
   if (!scheduler_) configure({});
   if (verb == "tick") return tick(trimmed(line.substr(4)));
+  if (verb == "limits") return change_limits(options_of(words));
+  if (verb == "explain") return explain(line);
   if (verb == "expect") return expect(options_of(words));
   if (verb == "fail_all") return scheduler_->fail_all(unavailable("the drain time is over"), clock_.now());
   if (verb == "engine_fails") return executor_->fail_next_step(internal_error("out of order"));
@@ -98,33 +111,45 @@ void Scenario::run_line(const std::string& line) {
   words >> name;
   if (verb == "submit") return submit(name, options_of(words));
   if (verb == "cancel") return cancel(name);
+  if (verb == "ticks") return tick_often(std::stoi(name));
   if (verb == "advance") return clock_.advance(std::chrono::milliseconds(std::stoi(name)));
   FAIL() << "no such verb: " << verb;
 }
 
 void Scenario::configure(const Options& options) {
-  SchedulerConfig config;
-  config.max_running = number_or(options, "max_running", 4);
-  config.max_queued_requests = number_or(options, "max_queued", 8);
-  config.tokens_per_step = number_or(options, "tokens_per_step", 16);
+  SchedulerConfig config{.max_running = 4, .max_queued_requests = 8, .tokens_per_step = 16, .admission = "reserve"};
+  apply(options, config);
+  const auto prefix = options.find("prefix");
+  shares_prefixes_ = prefix != options.end();
+  time_per_prompt_token_ = std::chrono::milliseconds(number_or(options, "token_ms", 0));
   const int32_t block_count = number_or(options, "blocks", 32);
   const int32_t block_size = number_or(options, "block_size", 4);
-  pool_ = std::make_unique<kvcache::BlockPool>(block_count, block_size);
+  pool_ = std::make_unique<kvcache::SharedBlockPool>(block_count, block_size);
   executor_ = std::make_unique<FakeExecutor>(block_count, block_size, kVocabSize);
-  scheduler_ = std::make_unique<Scheduler>(config, *pool_);
+  scheduler_ = std::make_unique<Scheduler>(config, *pool_, hasher_, shares_prefixes_ && prefix->second == "outputs");
 }
 
-void Scenario::submit(const std::string& name, const Options& options) {
+void Scenario::change_limits(const Options& options) {
+  SchedulerConfig wanted = scheduler_->config();
+  apply(options, wanted);
+  EXPECT_EQ(wanted.validate(), Status());
+  scheduler_->set_limits(wanted);
+}
+
+Submission Scenario::submission_of(const Options& options) const {
   Submission submission;
   submission.id = {clients_.size() + 1};
   submission.seed = submission.id.value;
   submission.prompt.resize(static_cast<size_t>(number_or(options, "prompt", 1)));
+  const auto same = static_cast<size_t>(number_or(options, "same", 0));
   for (size_t i = 0; i < submission.prompt.size(); ++i) {
-    submission.prompt[i] = static_cast<int32_t>(submission.id.value * 1000 + i);
+    submission.prompt[i] = static_cast<int32_t>((i < same ? 0 : submission.id.value * 1000) + i);
   }
   submission.max_new_tokens = number_or(options, "max", 1);
   submission.sequence_count = number_or(options, "n", 1);
   submission.score_prompt = options.contains("score");
+  if (options.contains("tenant")) submission.tenant = options.at("tenant");
+  submission.priority = number_or(options, "priority", 0);
   submission.arrival = clock_.now();
   if (options.contains("deadline")) {
     submission.deadline = clock_.now() + std::chrono::milliseconds(number_or(options, "deadline", 0));
@@ -133,6 +158,12 @@ void Scenario::submit(const std::string& name, const Options& options) {
     const auto place = static_cast<size_t>(number_or(options, "stop", 1));
     submission.stop_token_ids = {solo_output(submission, 0, kVocabSize).at(place - 1)};
   }
+  if (shares_prefixes_) add_prefix_keys(submission, hasher_, pool_->block_size());
+  return submission;
+}
+
+void Scenario::submit(const std::string& name, const Options& options) {
+  Submission submission = submission_of(options);
   Client client{.name = name, .submission = submission, .expected = {}, .token_counts = {}};
   for (int32_t i = 0; i < submission.sequence_count; ++i) {
     client.expected.push_back(solo_output(submission, i, kVocabSize));
@@ -150,6 +181,27 @@ void Scenario::cancel(const std::string& name) {
   }
   if (dot != std::string::npos) cancel.sequence = std::stoi(name.substr(dot + 1));
   scheduler_->cancel(cancel, clock_.now());
+}
+
+void Scenario::explain(const std::string& line) {
+  const size_t implies = line.find("=>");
+  std::istringstream words(line.substr(std::string("explain").size(), implies - std::string("explain").size()));
+  const Explanation explanation = scheduler_->explain(submission_of(options_of(words)));
+  std::string answer(shortage_name(explanation.shortage));
+  if (explanation.never_fits) answer = "never";
+  if (explanation.is_admitted_now) answer = "now";
+  answer +=
+      " before=" + std::to_string(explanation.requests_before) + " cached=" + std::to_string(explanation.cached_tokens);
+  EXPECT_EQ(answer, trimmed(line.substr(implies + 2)));
+}
+
+void Scenario::tick_often(int count) {
+  for (int i = 0; i < count; ++i) {
+    step(scheduler_->plan(clock_.now()));
+    for (const TokenEvent& event : scheduler_->take_events()) {
+      if (!std::holds_alternative<Accepted>(event.what)) text_of(event);
+    }
+  }
 }
 
 void Scenario::tick(const std::string& line) {
@@ -179,7 +231,7 @@ std::string Scenario::step(const StepPlan& plan) {
   if (plan.empty()) return "";
   build_batch(plan, pool_->block_size(), batch_);
   Result<engine::StepOutput> output = executor_->step(batch_);
-  clock_.advance(kStepTime);
+  clock_.advance(kStepTime + time_per_prompt_token_ * plan.prefill_tokens);
   if (output.ok()) {
     scheduler_->commit(plan, std::move(output).value(), clock_.now());
   } else {
@@ -189,9 +241,13 @@ std::string Scenario::step(const StepPlan& plan) {
 }
 
 void Scenario::expect(const Options& options) {
-  const kvcache::BlockCounts blocks = pool_->counts();
+  const kvcache::SharedBlockCounts blocks = pool_->counts();
   const std::map<std::string, int64_t> figures = {{"used", blocks.used},
-                                                  {"reserved", blocks.reserved},
+                                                  {"shared", blocks.shared},
+                                                  {"known", blocks.cached},
+                                                  {"cached", static_cast<int64_t>(scheduler_->totals().cached_tokens)},
+                                                  {"paused", static_cast<int64_t>(scheduler_->totals().pauses)},
+                                                  {"reserved", scheduler_->reserved_blocks()},
                                                   {"running", scheduler_->running_count()},
                                                   {"waiting", scheduler_->waiting_count()},
                                                   {"room", scheduler_->room()}};

@@ -47,17 +47,54 @@ TEST(SchedulerConfig, DemandsATokenPerRunningSequence) {
   expect_refused({.tokens_per_step = (1 << 20) + 1}, "scheduler.tokens_per_step");
 }
 
-TEST(SchedulerConfig, RefusesATargetItCannotHold) {
+TEST(SchedulerConfig, BoundsTheTpotTarget) {
   expect_accepted({.tpot_target_ms = 0});
-  expect_refused({.tpot_target_ms = 1}, "scheduler.tpot_target_ms");
+  expect_accepted({.tpot_target_ms = 0.5});
+  expect_accepted({.tpot_target_ms = 60'000});
+  expect_refused({.tpot_target_ms = 60'001}, "scheduler.tpot_target_ms");
   expect_refused({.tpot_target_ms = -1}, "scheduler.tpot_target_ms");
   expect_refused({.tpot_target_ms = std::numeric_limits<double>::quiet_NaN()}, "scheduler.tpot_target_ms");
 }
 
+TEST(SchedulerConfig, BoundsTheQueuesTokens) {
+  expect_refused({.max_queued_tokens = 0}, "scheduler.max_queued_tokens");
+  expect_accepted({.max_queued_tokens = 1});
+  expect_accepted({.max_queued_tokens = int64_t{1} << 40});
+  expect_refused({.max_queued_tokens = (int64_t{1} << 40) + 1}, "scheduler.max_queued_tokens");
+}
+
+TEST(SchedulerConfig, BoundsTheTenantsShares) {
+  expect_refused({.max_running_per_tenant = -1}, "scheduler.max_running_per_tenant");
+  expect_accepted({.max_running_per_tenant = 0});
+  expect_accepted({.max_running_per_tenant = 4096});
+  expect_refused({.max_running_per_tenant = 4097}, "scheduler.max_running_per_tenant");
+  expect_refused({.max_queued_per_tenant = -1}, "scheduler.max_queued_per_tenant");
+  expect_accepted({.max_queued_per_tenant = 1'000'000});
+  expect_refused({.max_queued_per_tenant = 1'000'001}, "scheduler.max_queued_per_tenant");
+}
+
+TEST(SchedulerConfig, BoundsThePauseTarget) {
+  expect_refused({.pause_target = 0}, "scheduler.pause_target");
+  expect_accepted({.pause_target = 0.0001});
+  expect_accepted({.pause_target = 0.5});
+  expect_refused({.pause_target = 0.51}, "scheduler.pause_target");
+  expect_refused({.pause_target = std::numeric_limits<double>::quiet_NaN()}, "scheduler.pause_target");
+}
+
 TEST(SchedulerConfig, RefusesPoliciesThatDoNotExist) {
-  expect_accepted({.admission = "reserve"});
-  for (const char* policy : {"", "Reserve", "plan", "adaptive"})
-    expect_refused({.admission = policy}, "scheduler.admission");
+  for (const char* policy : {"adaptive", "plan", "reserve"}) expect_accepted({.admission = policy});
+  for (const char* policy : {"", "Reserve", "none"}) expect_refused({.admission = policy}, "scheduler.admission");
+}
+
+TEST(SchedulerConfig, ChangesWithinTheMemoryTakenAtStart) {
+  const SchedulerConfig first{.max_running = 64, .tokens_per_step = 512};
+  EXPECT_EQ(first.check_change(first), Status());
+  EXPECT_EQ(first.check_change({.max_running = 1, .tokens_per_step = 1}), Status());
+  EXPECT_EQ(first.check_change({.max_running = 64, .max_queued_requests = 100'000, .admission = "plan"}), Status());
+  EXPECT_EQ(first.check_change({.max_running = 65}).field(), "scheduler.max_running");
+  EXPECT_EQ(first.check_change({.tokens_per_step = 513}).field(), "scheduler.tokens_per_step");
+  EXPECT_THAT(first.check_change({.tokens_per_step = 513}).message(), HasSubstr("for 512"));
+  EXPECT_EQ(first.check_change({.admission = "none"}).field(), "scheduler.admission") << "what is wrong by itself";
 }
 
 TEST(SchedulerConfig, NamesTheLargestStep) {

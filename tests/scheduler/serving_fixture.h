@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "kvcache/block_key.h"
 #include "scheduler/mailbox.h"
 #include "scheduler/serving_loop.h"
 #include "tests/scheduler/fake_executor.h"
@@ -82,6 +85,19 @@ inline std::vector<int32_t> tokens_of(const std::vector<TokenEvent>& events, uin
   return tokens;
 }
 
+/// A hasher with a secret that is none, so that every run is the same.
+inline kvcache::BlockHasher test_hasher() {
+  const std::array<std::byte, kvcache::BlockHasher::kSecretBytesMin> secret{};
+  return {secret, "fake model"};
+}
+
+/// Names the prompt's blocks, so that it may share them with others of this salt.
+inline void add_prefix_keys(Submission& submission, const kvcache::BlockHasher& hasher, int32_t block_size,
+                            const std::string& salt = "") {
+  submission.prefix_keys = PrefixKeys{.root = hasher.root(salt),
+                                      .blocks = kvcache::prompt_keys(hasher, salt, submission.prompt, block_size)};
+}
+
 inline Submission make_submission(uint64_t id, int32_t prompt_length, int32_t max_new_tokens) {
   Submission submission;
   submission.id = {id};
@@ -99,11 +115,12 @@ struct ServingParts {
 
   explicit ServingParts(const SchedulerConfig& config, int32_t block_count = 64, int32_t block_size = 4)
       : pool(block_count, block_size),
-        scheduler(config, pool),
+        scheduler(config, pool, hasher, false),
         executor(block_count, block_size, kVocabSize),
         mailbox(config.max_queued_requests + config.max_running) {}
 
-  kvcache::BlockPool pool;
+  kvcache::BlockHasher hasher = test_hasher();
+  kvcache::SharedBlockPool pool;
   Scheduler scheduler;
   FakeExecutor executor;
   Mailbox mailbox;

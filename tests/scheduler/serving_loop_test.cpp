@@ -104,6 +104,30 @@ TEST_F(HandTickedLoop, B26_Overload_b_RunningPlusQueueIsTakenAndTheRestIsRefused
   EXPECT_FALSE(parts_.mailbox.try_post(make_submission(11, 2, 5)));
 }
 
+TEST_F(HandTickedLoop, ChangesLimitsBetweenTwoSteps) {
+  for (uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(parts_.mailbox.try_post(make_submission(id, 2, 3)));
+  loop_.tick();
+  EXPECT_EQ(parts_.stats.running, 2);
+  SchedulerConfig limits = parts_.scheduler.config();
+  limits.max_running = 1;
+  parts_.mailbox.post(SetLimits{limits});
+  loop_.tick();
+  EXPECT_EQ(parts_.stats.running, 2) << "who runs goes on";
+  loop_.tick();
+  loop_.tick();
+  EXPECT_EQ(parts_.stats.running, 1);
+  EXPECT_EQ(parts_.stats.waiting, 1);
+}
+
+TEST_F(HandTickedLoop, AnswersWhatWouldBecomeOfARequest) {
+  parts_.mailbox.post(Explain{make_submission(7, 33, 1)});
+  parts_.mailbox.post(Explain{make_submission(8, 3, 1)});
+  loop_.tick();
+  EXPECT_TRUE(event_of<Explained>(parts_.sink.events(), 7).explanation.never_fits);
+  EXPECT_TRUE(event_of<Explained>(parts_.sink.events(), 8).explanation.is_admitted_now);
+  EXPECT_EQ(parts_.stats.steps, 0U);
+}
+
 TEST_F(HandTickedLoop, GivesRoomBackWhenRequestsLeave) {
   for (uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(parts_.mailbox.try_post(make_submission(id, 2, 5)));
   loop_.tick();

@@ -1,49 +1,114 @@
 #include "tests/scheduler/simulation.h"
 
+#include <algorithm>
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "scheduler/batch_builder.h"
+#include "tests/scheduler/serving_fixture.h"
 
 namespace sluice::scheduler {
 namespace {
 
 constexpr int kBusyTicks = 60;
+constexpr std::array kTenants = {"", "anna", "bert", "carl"};
 
 }  // namespace
 
-Simulation::Simulation(uint64_t seed)
+Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy)
     : random_(seed),
+      changes_policy_(!policy),
       vocab_size_(draw(2, 60)),
-      busyness_(std::uniform_real_distribution<double>(0.02, 0.6)(random_)),
-      pool_(draw(1, chance(0.3) ? 6 : 60), draw(1, 8)),
-      scheduler_(draw_config(), pool_),
+      load_(draw_load()),
+      unit_(chance(0.5) ? std::chrono::nanoseconds(1) : std::chrono::microseconds(500)),
+      reuses_outputs_(chance(0.5)),
+      hasher_(test_hasher()),
+      pool_(load_.is_crowded ? draw(12, 30) : draw(1, chance(0.3) ? 6 : 60), draw(1, load_.is_crowded ? 3 : 8)),
+      scheduler_(draw_config(policy), pool_, hasher_, reuses_outputs_),
+      first_limits_(scheduler_.config()),
       executor_(pool_.capacity(), pool_.block_size(), vocab_size_),
       plan_checker_(scheduler_, records_),
-      event_checker_(scheduler_, records_) {}
+      event_checker_(scheduler_, records_) {
+  for (int i = 0; i < 3; ++i) beginnings_.push_back(draw_tokens(draw(1, load_.is_crowded ? 16 : 40)));
+}
 
-SchedulerConfig Simulation::draw_config() {
+Simulation::Load Simulation::draw_load() {
+  return {.busyness = std::uniform_real_distribution<double>(0.02, 0.6)(random_),
+          .shares = chance(0.6),
+          .has_tenants = chance(0.5),
+          .turns_long = chance(0.4),
+          .is_crowded = chance(0.3)};
+}
+
+std::string Simulation::draw_policy() {
+  constexpr std::array kPolicies = {"reserve", "plan", "adaptive"};
+  return kPolicies[static_cast<size_t>(draw(0, 2))];
+}
+
+SchedulerConfig Simulation::draw_config(const std::optional<std::string>& policy) {
   SchedulerConfig config;
-  config.max_running = draw(1, 8);
+  config.max_running = load_.is_crowded ? 24 : draw(1, chance(0.3) ? 24 : 8);
+  config.max_running_per_tenant = chance(0.2) ? draw(1, 4) : 0;
   config.max_queued_requests = draw(0, 8);
+  if (chance(0.2)) config.max_queued_tokens = draw(1, 100);
+  config.max_queued_per_tenant = chance(0.2) ? draw(1, 4) : 0;
   config.tokens_per_step = config.max_running + draw(0, 24);
+  config.tpot_target_ms = chance(0.2) ? to_milliseconds(unit_) * draw(40, 120) : 0;
+  config.admission = policy ? *policy : draw_policy();
   return config;
+}
+
+std::vector<int32_t> Simulation::draw_tokens(int32_t count) {
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < count; ++i) tokens.push_back(draw(0, vocab_size_ - 1));
+  return tokens;
 }
 
 Submission Simulation::draw_submission() {
   Submission submission;
   submission.id = {next_id_++};
-  const int32_t prompt_length = draw(1, chance(0.2) ? 60 : 12);
-  for (int32_t i = 0; i < prompt_length; ++i) submission.prompt.push_back(draw(0, vocab_size_ - 1));
+  if (load_.shares && chance(0.8)) {
+    const std::vector<int32_t>& beginning = beginnings_[static_cast<size_t>(draw(0, 2))];
+    const auto all = static_cast<int32_t>(beginning.size());
+    const int32_t length = draw(load_.is_crowded ? all / 2 + 1 : 1, all);
+    submission.prompt.assign(beginning.begin(), beginning.begin() + length);
+  }
+  const int32_t rest_max = load_.is_crowded ? 3 : chance(0.2) ? 60 : 12;
+  const std::vector<int32_t> rest = draw_tokens(draw(submission.prompt.empty() ? 1 : 0, rest_max));
+  submission.prompt.insert(submission.prompt.end(), rest.begin(), rest.end());
   submission.sampling.temperature = chance(0.5) ? 0.0F : 1.0F;
   submission.seed = random_();
-  submission.max_new_tokens = draw(0, chance(0.2) ? 40 : 8);
-  if (chance(0.4)) submission.stop_token_ids = {draw(0, vocab_size_ - 1), draw(0, vocab_size_ - 1)};
+  submission.max_new_tokens = load_.is_crowded ? draw(8, 24) : draw(0, chance(0.2) ? 40 : 8);
+  const bool ends_early = load_.turns_long ? tick_ < kBusyTicks / 2 : chance(0.4);
+  if (ends_early) submission.stop_token_ids = draw_tokens(load_.turns_long ? std::max(2, vocab_size_ / 4) : 2);
+  if (load_.turns_long && chance(0.7)) submission.max_new_tokens = draw(20, 60);
   submission.sequence_count = chance(0.3) ? draw(2, 5) : 1;
-  submission.score_prompt = chance(0.3);
+  submission.score_prompt = chance(load_.shares ? 0.1 : 0.3);
+  if (load_.has_tenants) {
+    submission.tenant = kTenants[static_cast<size_t>(draw(0, 3))];
+    submission.priority = chance(0.3) ? draw(-1, 1) : 0;
+  }
+  if (load_.shares && chance(0.9)) add_keys(submission);
   submission.arrival = clock_.now();
-  clock_.advance(Duration(draw(0, 5)));
-  if (chance(0.2)) submission.deadline = clock_.now() + Duration(draw(0, 4000));
+  clock_.advance(unit_ * draw(0, 5));
+  if (chance(0.2)) submission.deadline = clock_.now() + unit_ * draw(0, 4000);
   return submission;
+}
+
+/// Keys are those of the prompt, but now and then the last one is somebody else's: as if two contents had one hash.
+void Simulation::add_keys(Submission& submission) {
+  add_prefix_keys(submission, hasher_, pool_.block_size(), chance(0.1) ? submission.tenant : "");
+  std::vector<kvcache::BlockKey>& keys = submission.prefix_keys->blocks;
+  if (keys.empty() || reuses_outputs_ || !chance(0.1)) return;
+  const std::vector<int32_t>& other = beginnings_[static_cast<size_t>(draw(0, 2))];
+  const std::vector<kvcache::BlockKey> others = kvcache::prompt_keys(hasher_, "", other, pool_.block_size());
+  if (keys.size() > others.size()) return;
+  // What precedes the block is only compared by its hash, so one that has the other's tokens by chance would be a hit.
+  const auto last = static_cast<std::ptrdiff_t>(keys.size() - 1) * pool_.block_size();
+  if (std::equal(other.begin() + last, other.begin() + last + pool_.block_size(), submission.prompt.begin() + last))
+    return;
+  keys.back() = others[keys.size() - 1];
 }
 
 void Simulation::submit() {
@@ -77,11 +142,42 @@ void Simulation::cancel() {
   check_events(false);
 }
 
+void Simulation::change_limits() {
+  SchedulerConfig wanted = first_limits_;
+  wanted.max_running = draw(1, first_limits_.max_running);
+  wanted.tokens_per_step = draw(wanted.max_running, first_limits_.tokens_per_step);
+  wanted.max_queued_requests = draw(0, 8);
+  wanted.max_running_per_tenant = chance(0.3) ? draw(1, 4) : 0;
+  wanted.tpot_target_ms = chance(0.3) ? to_milliseconds(unit_) * draw(40, 120) : 0;
+  // One under whom nobody is paused can't be promised to those who were admitted under another.
+  if (changes_policy_) wanted.admission = chance(0.5) ? "plan" : "adaptive";
+  ASSERT_TRUE(first_limits_.check_change(wanted).ok());
+  scheduler_.set_limits(wanted);
+}
+
+/// Asks about a request that never comes.
+void Simulation::ask() {
+  Submission submission = draw_submission();
+  --next_id_;
+  const int64_t places = int64_t{pool_.capacity()} * pool_.block_size();
+  const auto wanted = static_cast<int64_t>(submission.prompt.size()) + submission.max_new_tokens;
+  const kvcache::SharedBlockCounts before = pool_.counts();
+  const Explanation explanation = scheduler_.explain(std::move(submission));
+  EXPECT_EQ(explanation.never_fits, wanted > places);
+  EXPECT_EQ(explanation.is_admitted_now, explanation.shortage == Shortage::kNone);
+  EXPECT_LE(explanation.start, explanation.first_token);
+  EXPECT_LE(explanation.first_token, explanation.finish);
+  EXPECT_EQ(pool_.counts().used, before.used);
+  EXPECT_EQ(pool_.counts().shared, before.shared);
+}
+
 void Simulation::disturb() {
-  if (chance(busyness_)) {
+  if (chance(load_.busyness)) {
     for (int32_t burst = draw(1, chance(0.1) ? 12 : 3); burst > 0; --burst) submit();
   }
   if (chance(0.15)) cancel();
+  if (chance(0.05)) change_limits();
+  if (chance(0.03)) ask();
   if (chance(0.005)) {
     event_checker_.expect_failure(StatusCode::kUnavailable);
     scheduler_.fail_all(unavailable("the drain time is over"), clock_.now());
@@ -99,6 +195,7 @@ void Simulation::tick() {
   check_events(false);
   plan_checker_.check(plan, clock_.now());
   if (!plan.empty()) step(plan);
+  ++tick_;
 }
 
 void Simulation::step(const StepPlan& plan) {
@@ -106,7 +203,7 @@ void Simulation::step(const StepPlan& plan) {
   const bool has_prefill = plan.prefill_tokens > 0;
   build_batch(plan, pool_.block_size(), batch_);
   Result<engine::StepOutput> output = executor_.step(batch_);
-  clock_.advance(Duration(50 + 3 * plan.prefill_tokens + plan.decode_rows));
+  clock_.advance(unit_ * (50 + 3 * plan.prefill_tokens + plan.decode_rows));
   if (output.ok()) {
     scheduler_.commit(plan, std::move(output).value(), clock_.now());
   } else {
@@ -129,11 +226,12 @@ void Simulation::run() {
 }
 
 void Simulation::check_end() const {
-  const kvcache::BlockCounts counts = pool_.counts();
-  EXPECT_EQ(counts.used, 0);
-  EXPECT_EQ(counts.reserved, 0);
+  EXPECT_EQ(pool_.counts().used, 0);
+  EXPECT_EQ(pool_.counts().shared, 0);
+  EXPECT_EQ(scheduler_.reserved_blocks(), 0);
   EXPECT_EQ(scheduler_.running_count(), 0);
   EXPECT_EQ(scheduler_.waiting_count(), 0);
+  EXPECT_EQ(scheduler_.waiting_prompt_tokens(), 0);
   for (const auto& [id, record] : records_) {
     EXPECT_TRUE(record.is_refused || record.has_ended()) << "request " << id.value << " has no end";
     EXPECT_NE(record.is_refused, record.is_accepted) << "request " << id.value;

@@ -34,7 +34,7 @@ class AppTest : public ::testing::Test {
   }
 
   AppEnvironment environment() {
-    return {clock_, [] { return std::chrono::system_clock::now(); }, logger_, 1, "0"};
+    return {clock_, [] { return std::chrono::system_clock::now(); }, logger_, 1, {}, "0"};
   }
 
   Status start_error() {

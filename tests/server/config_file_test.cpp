@@ -134,7 +134,8 @@ TEST(ConfigFile, AKeyInTheWrongSectionIsSentHome) {
   EXPECT_EQ(fault_of("max_running: 8\n"),
             "my.yaml:1: max_running is not a known section; did you mean scheduler.max_running?");
   EXPECT_EQ(fault_of("kv:\n  temperature: 8\n"),
-            "my.yaml:2: kv.temperature is not a known key; known are memory, block_size, dtype");
+            "my.yaml:2: kv.temperature is not a known key; known are memory, block_size, dtype, prefix_cache, "
+            "share_across_tenants, reuse_outputs");
 }
 
 TEST(ConfigFile, AnchorsMeanWhatYamlSaysAndNothingMore) {

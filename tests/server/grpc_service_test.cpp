@@ -24,7 +24,7 @@ grpc::Status complete(v1::Inference::Stub& stub, const v1::CompleteRequest& requ
 }
 
 TEST(GrpcService, BeforeTheModelIsLoadedEveryCallIsUnavailable) {
-  GrpcService service;
+  GrpcServices service;
   const auto server = GrpcServer::start({"127.0.0.1", 0}, 64, service);
   ASSERT_TRUE(server.ok());
   const auto channel = grpc::CreateChannel((*server)->address().text(), grpc::InsecureChannelCredentials());
@@ -39,10 +39,10 @@ TEST(GrpcService, BeforeTheModelIsLoadedEveryCallIsUnavailable) {
 }
 
 TEST(GrpcServer, ABusyPortIsRefusedWithItsAddress) {
-  GrpcService service;
+  GrpcServices service;
   const auto first = GrpcServer::start({"127.0.0.1", 0}, 64, service);
   ASSERT_TRUE(first.ok());
-  GrpcService other;
+  GrpcServices other;
   const auto second = GrpcServer::start((*first)->address(), 64, other);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);

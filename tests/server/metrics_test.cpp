@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "scheduler/shortage.h"
+
 namespace sluice::server {
 namespace {
 
@@ -113,6 +115,47 @@ TEST(Metrics, EndToEndIsObservedOnlyForRequestsThatRanToTheirEnd) {
   EXPECT_EQ(daemon.value("sluice_generated_tokens_total"), 15);
 }
 
+TEST(Metrics, ALedgerIsObservedPartByPart) {
+  Daemon daemon;
+  scheduler::Ledger ledger;
+  ledger.prefill = std::chrono::milliseconds(20);
+  ledger.decode = std::chrono::milliseconds(300);
+  ledger.interference = std::chrono::milliseconds(40);
+  ledger.pause = std::chrono::milliseconds(500);
+  daemon.metrics.observe_ledger(ledger, std::chrono::milliseconds(6));
+  EXPECT_NEAR(daemon.value("sluice_request_prefill_seconds_sum"), 0.02, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_request_decode_seconds_sum"), 0.3, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_request_interference_seconds_sum"), 0.04, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_request_pause_seconds_sum"), 0.5, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_request_delivery_seconds_sum"), 0.006, 1e-9);
+}
+
+TEST(Metrics, WaitingRequestsStandUnderWhatTheNextOneLacks) {
+  Daemon daemon;
+  daemon.stats.waiting = 5;
+  daemon.stats.waiting_for = static_cast<int32_t>(scheduler::Shortage::kKv);
+  EXPECT_EQ(daemon.value("sluice_requests_waiting_by_reason{reason=\"kv\"}"), 5);
+  EXPECT_EQ(daemon.value("sluice_requests_waiting_by_reason{reason=\"rows\"}"), 0);
+  daemon.stats.waiting = 0;
+  EXPECT_EQ(daemon.value("sluice_requests_waiting_by_reason{reason=\"kv\"}"), 0);
+}
+
+TEST(Metrics, PausesAndTheCacheAreCounted) {
+  Daemon daemon;
+  daemon.stats.pauses = 7;
+  daemon.stats.paused_sequences = 2;
+  daemon.stats.prompt_tokens = 100;
+  daemon.stats.cached_tokens = 64;
+  daemon.stats.blocks_cached = 4;
+  daemon.stats.decode_stall_seconds = 1.5;
+  EXPECT_EQ(daemon.value("sluice_pauses_total"), 7);
+  EXPECT_EQ(daemon.value("sluice_paused_sequences_total"), 2);
+  EXPECT_EQ(daemon.value("sluice_prefix_cache_queries_total"), 100);
+  EXPECT_EQ(daemon.value("sluice_prefix_cache_hits_total"), 64);
+  EXPECT_EQ(daemon.value("sluice_kv_blocks_cached"), 4);
+  EXPECT_EQ(daemon.value("sluice_decode_stall_seconds_total"), 1.5);
+}
+
 TEST(Metrics, EveryOutcomeIsThereBeforeItHappens) {
   const Daemon daemon;
   for (const Outcome outcome : {Outcome::kStop, Outcome::kLength, Outcome::kCancelled, Outcome::kDeadline,
@@ -203,7 +246,7 @@ TEST(Metrics, EveryFamilyHasHelpATypeAndOurPrefix) {
     EXPECT_EQ(first_word == "counter", name.ends_with("_total")) << name;
     EXPECT_TRUE(first_word != "histogram" || name.ends_with("_seconds")) << name;
   }
-  EXPECT_EQ(families, 19);
+  EXPECT_EQ(families, 36);
 }
 
 TEST(Metrics, BuildInfoNamesWhatRunsWhateverTheBytes) {

@@ -388,5 +388,20 @@ TEST_F(B09_Bos, ItComesOnceBeforeTextAndNeverBeforeIds) {
   EXPECT_THAT(submission().prompt, ElementsAre('y'));
 }
 
+TEST_F(RequestParser, PriorityAndSaltHaveBounds) {
+  origin_.tenant = "someone";
+  request_.set_priority(-100);
+  request_.set_cache_salt(std::string(128, 's'));
+  EXPECT_EQ(submission().priority, -100);
+  EXPECT_EQ(submission().tenant, "someone");
+  request_.set_priority(101);
+  expect_invalid("priority");
+  request_.set_priority(-101);
+  expect_invalid("priority");
+  request_.set_priority(100);
+  request_.set_cache_salt(std::string(129, 's'));
+  expect_invalid("cache_salt");
+}
+
 }  // namespace
 }  // namespace sluice::server

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/completion_session.h"
 #include "tests/server/byte_model.h"
 
 namespace sluice::server {

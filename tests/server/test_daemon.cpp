@@ -14,12 +14,13 @@ TestDaemon::TestDaemon(TestDaemonOptions options)
                                              .executor = executor_,
                                              .clock = clock_,
                                              .wall_clock = [] { return std::chrono::system_clock::now(); },
+                                             .logger = logger_,
                                              .seed = 1,
                                              .block_count = options.block_count}) {
-  auto server = GrpcServer::start({"127.0.0.1", 0}, options.config.server.max_message_mib, service_);
+  auto server = GrpcServer::start({"127.0.0.1", 0}, options.config.server.max_message_mib, services_);
   SLUICE_CHECK(server.ok());
   server_ = std::move(server).value();
-  service_.open(core_.front());
+  services_.open(core_.front());
   server_->set_serving(true);
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <grpcpp/channel.h>
 
+#include "base/logger.h"
 #include "server/grpc_server.h"
-#include "server/grpc_service.h"
+#include "server/grpc_services.h"
 #include "server/serving_core.h"
 #include "sluice/v1/inference.grpc.pb.h"
 #include "tests/server/byte_model.h"
@@ -49,8 +51,9 @@ class TestDaemon {
   const SteadyClock clock_;
   ServedModel model_;
   ScriptedExecutor executor_;
+  Logger logger_{stderr, LogLevel::kError, [] { return std::chrono::system_clock::now(); }};
   ServingCore core_;
-  GrpcService service_;
+  GrpcServices services_;
   std::unique_ptr<GrpcServer> server_;
 };
 

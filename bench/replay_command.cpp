@@ -1,0 +1,144 @@
+#include "bench/replay_command.h"
+
+#include <iomanip>
+#include <sstream>
+
+#include "bench/summary.h"
+#include "bench/trace_file.h"
+
+namespace sluice::bench {
+namespace {
+
+constexpr int kColumnWidth = 10;
+
+struct Row {
+  int64_t finished = 0;
+  int64_t refused = 0;
+  int64_t expired = 0;
+  int64_t paused = 0;
+  int64_t output_tokens = 0;
+  std::vector<double> ttft_ms;
+  std::vector<double> tpot_ms;
+  std::vector<double> gap_ms;
+  std::vector<double> e2e_ms;
+};
+
+Row row_of(const simulation::ReplayReport& report) {
+  using End = simulation::ReplayedRequest::End;
+  Row row;
+  for (const simulation::ReplayedRequest& request : report.requests) {
+    row.finished += request.end == End::kFinished ? 1 : 0;
+    row.refused += request.end == End::kRefused ? 1 : 0;
+    row.expired += request.end == End::kExpired ? 1 : 0;
+    row.paused += request.was_paused ? 1 : 0;
+    row.output_tokens += request.output_tokens;
+    if (request.ttft) row.ttft_ms.push_back(to_milliseconds(*request.ttft));
+    if (request.end != End::kFinished) continue;
+    row.e2e_ms.push_back(to_milliseconds(request.last.value_or(Duration{})));
+    const scheduler::Ledger& ledger = request.ledger;
+    if (ledger.output_tokens < 2) continue;
+    row.tpot_ms.push_back(to_milliseconds(ledger.last_token - ledger.first_token) / (ledger.output_tokens - 1));
+    row.gap_ms.push_back(to_milliseconds(request.longest_gap));
+  }
+  return row;
+}
+
+void print_head(std::ostream& out) {
+  for (const char* const column : {"running", "tok/step", "tpot_goal", "admission", "blocks"}) {
+    out << std::setw(kColumnWidth) << column;
+  }
+  out << " |";
+  for (const char* const column : {"tok/s", "refused", "expired", "paused", "TTFT p50", "TTFT p99", "TPOT p50",
+                                   "TPOT p99", "gap p99", "e2e p50", "e2e p99"}) {
+    out << std::setw(kColumnWidth) << column;
+  }
+  out << '\n';
+}
+
+void print_row(std::ostream& out, const simulation::ReplayConfig& config, const simulation::ReplayReport& report) {
+  const Row row = row_of(report);
+  const Summary ttft = summarize(row.ttft_ms);
+  const Summary tpot = summarize(row.tpot_ms);
+  const Summary e2e = summarize(row.e2e_ms);
+  const double seconds = to_seconds(report.duration);
+  out << std::setw(kColumnWidth) << config.scheduler.max_running << std::setw(kColumnWidth)
+      << config.scheduler.tokens_per_step << std::setw(kColumnWidth) << config.scheduler.tpot_target_ms
+      << std::setw(kColumnWidth) << config.scheduler.admission << std::setw(kColumnWidth) << config.block_count << " |";
+  out << std::setw(kColumnWidth) << (seconds > 0 ? static_cast<double>(row.output_tokens) / seconds : 0)
+      << std::setw(kColumnWidth) << row.refused << std::setw(kColumnWidth) << row.expired << std::setw(kColumnWidth)
+      << row.paused;
+  for (const double value : {ttft.p50, ttft.p99, tpot.p50, tpot.p99, summarize(row.gap_ms).p99, e2e.p50, e2e.p99}) {
+    out << std::setw(kColumnWidth) << value;
+  }
+  out << '\n';
+}
+
+Status check(const simulation::ReplayConfig& config) {
+  SLUICE_RETURN_IF_ERROR(config.scheduler.validate());
+  if (config.block_count < 1 || config.block_count > 1 << 24) return invalid_field("--blocks", "must be 1 to 16777216");
+  if (config.block_size < 1 || config.block_size > 1024) return invalid_field("--block-size", "must be 1 to 1024");
+  if (int64_t{config.block_count} * config.block_size > INT32_MAX) {
+    return invalid_field("--blocks", "times --block-size must be below 2^31");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<simulation::ReplayConfig>> configurations(const ReplayOptions& options) {
+  std::vector<simulation::ReplayConfig> configs;
+  for (const std::string& admission : options.admission) {
+    for (const int32_t blocks : options.blocks) {
+      for (const double target : options.tpot_target_ms) {
+        for (const int32_t tokens : options.tokens_per_step) {
+          for (const int32_t running : options.max_running) {
+            simulation::ReplayConfig config;
+            config.scheduler.max_running = running;
+            config.scheduler.tokens_per_step = tokens;
+            config.scheduler.tpot_target_ms = target;
+            config.scheduler.admission = admission;
+            config.scheduler.max_queued_requests = options.max_queued_requests;
+            config.block_count = blocks;
+            config.block_size = options.block_size;
+            SLUICE_RETURN_IF_ERROR(check(config));
+            configs.push_back(config);
+          }
+        }
+      }
+    }
+  }
+  return configs;
+}
+
+Status run_replay(const ReplayOptions& options, std::ostream& out) {
+  if (!options.simulate) {
+    return invalid_argument("replay runs in simulated time only; add --simulate");
+  }
+  SLUICE_ASSIGN_OR_RETURN(std::vector<simulation::ReplayConfig> configs, configurations(options));
+  SLUICE_ASSIGN_OR_RETURN(const Trace trace, read_trace(options.trace_path));
+  const scheduler::StepPrices& prices = trace.prices;
+  if (prices.milliseconds({.prefill_tokens = 1, .decode_rows = 1, .context_tokens = 1, .prefill_pairs = 1}) == 0) {
+    return failed_precondition(options.trace_path + ": says nowhere what a step costs; let the daemon serve longer");
+  }
+  out << trace.arrivals.size() << " requests in " << to_seconds(trace.arrivals.back().at)
+      << " s; a step is foretold to take " << prices.fixed_ms << " ms + " << prices.prefill_token_ms
+      << " per prompt token + " << prices.decode_row_ms << " per row + " << 1000 * prices.context_token_ms
+      << " per 1000 keys of rows + " << 1e6 * prices.prefill_pair_ms << " per million pairs of prompts\n\n";
+  const std::ios::fmtflags flags = out.flags();
+  const std::streamsize precision = out.precision();
+  out << std::fixed << std::setprecision(1);
+  print_head(out);
+  for (simulation::ReplayConfig& config : configs) {
+    config.prices = prices;
+    const auto next = [&trace](uint64_t index) {
+      return index < trace.arrivals.size() ? std::optional(trace.arrivals[index]) : std::nullopt;
+    };
+    print_row(out, config, simulation::replay(next, config));
+  }
+  out.flags(flags);
+  out.precision(precision);
+  out.flush();
+  return {};
+}
+
+}  // namespace sluice::bench

@@ -1,0 +1,134 @@
+#include "scheduler/step_slicer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace sluice::scheduler {
+namespace {
+
+constexpr uint64_t kThrottleSteps = 4;  // steps from one look at the throttle to the next, while nobody comes or goes
+
+}  // namespace
+
+void StepSlicer::slice(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan) {
+  if (limits.policy() == AdmissionPolicy::kAdaptive || throttle_.is_active()) update_throttle(running);
+  slice_decodes(running, now, plan);
+  slice_prompts(running, limits, now, plan);
+  ++step_;
+}
+
+void StepSlicer::update_throttle(RunningRows& running) {
+  const uint64_t last_admission = running.count() == 0 ? 0 : running.rows().back().sequence->admission_number();
+  const bool is_changed = last_admission != last_admission_ || running.count() != last_row_count_;
+  if (step_ % kThrottleSteps != 0 && !(is_changed && throttle_.is_active())) return;
+  last_admission_ = last_admission;
+  last_row_count_ = running.count();
+  const kvcache::SharedBlockCounts counts = pool_.counts();
+  throttle_.update(
+      running.loads(), lengths_,
+      {.capacity = int64_t{counts.capacity} - counts.shared, .free = counts.free, .size = pool_.block_size()});
+  for (size_t row = 0; row < running.rows().size(); ++row) {
+    running.rows()[row].sequence->set_slow(throttle_.is_slow(row));
+  }
+}
+
+void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& plan) {
+  is_jammed_ = false;
+  safe_.assign(running.loads(), pool_.counts().free);
+  for (size_t row = 0; row < running.rows().size(); ++row) {
+    Sequence& sequence = *running.rows()[row].sequence;
+    if (sequence.is_prefill()) continue;
+    if (may_decode(sequence, running.loads()[row], now)) {
+      plan.context_tokens += sequence.token_count();
+      add_slice(sequence, 1, now, plan);
+    } else {
+      pause(sequence, now, plan);
+    }
+  }
+  plan.decode_rows = static_cast<int32_t>(plan.slices.size());
+}
+
+bool StepSlicer::may_decode(const Sequence& sequence, const SequenceLoad& load, TimePoint now) {
+  if (sequence.is_slow() && now - sequence.last_token() < std::chrono::milliseconds(RowThrottle::kIntervalMs))
+    return false;
+  if (pool_.blocks_for(sequence.token_count()) <= load.table) return true;
+  if (!safe_.may_take(load.need())) return false;
+  safe_.take(load.need(), load.owned);
+  return true;
+}
+
+void StepSlicer::pause(Sequence& sequence, TimePoint now, StepPlan& plan) {
+  is_jammed_ = true;
+  if (!sequence.was_paused()) margin_.note_paused();
+  sequence.pause(now);
+  ++plan.paused_rows;
+}
+
+// The prompt that was admitted first gets at least half of what there is, so that it ends within twice its time alone
+// whatever comes. Shorter ones may have the other half, the shortest first, so that they do not wait behind a long one;
+// prompts alike are computed one after the other, which is best for all of them.
+void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan) {
+  chunks_.clear();
+  for (const RunningRow& row : running.rows()) {
+    Sequence& sequence = *row.sequence;
+    if (sequence.is_prefill()) {
+      chunks_.push_back({.sequence = &sequence, .left = sequence.prompt_length() - sequence.computed_count()});
+    }
+  }
+  if (chunks_.empty()) return;
+  const int32_t budget = prompt_budget(limits, *chunks_.front().sequence, plan);
+  share_out(budget);
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.length > 0) add_chunk(*chunk.sequence, chunk.length, now, plan);
+  }
+}
+
+void StepSlicer::share_out(int32_t budget) {
+  Chunk& first = chunks_.front();
+  by_left_.clear();
+  for (Chunk& chunk : chunks_) by_left_.push_back(&chunk);
+  std::stable_sort(by_left_.begin(), by_left_.end(), [](const Chunk* a, const Chunk* b) { return a->left < b->left; });
+  const auto give = [](Chunk& chunk, int32_t& from) {
+    const int32_t length = std::min(chunk.left - chunk.length, from);
+    chunk.length += length;
+    from -= length;
+  };
+  int32_t for_short = budget - std::min(first.left, (budget + 1) / 2);
+  int32_t rest = budget - for_short;
+  for (Chunk* chunk : by_left_) {
+    if (chunk->left < first.left) give(*chunk, for_short);
+  }
+  rest += for_short;
+  give(first, rest);
+  for (Chunk* chunk : by_left_) give(*chunk, rest);
+}
+
+int32_t StepSlicer::prompt_budget(const SchedulerConfig& limits, const Sequence& first, const StepPlan& plan) const {
+  const int32_t block = pool_.block_size();
+  const int32_t room = std::max(limits.tokens_per_step - plan.decode_rows, block);
+  if (limits.tpot_target_ms <= 0 || plan.decode_rows == 0) return room;
+  const auto target =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(limits.tpot_target_ms));
+  const int32_t fitting = model_.prefill_tokens_within(target, load_of(plan), first.computed_count(), room);
+  return std::max(fitting / block * block, block);
+}
+
+void StepSlicer::add_chunk(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
+  plan.prefill_tokens += length;
+  plan.prefill_pairs += int64_t{length} * (sequence.computed_count() + (length + 1) / 2);
+  add_slice(sequence, length, now, plan);
+}
+
+void StepSlicer::add_slice(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
+  const int32_t begin = sequence.computed_count();
+  const int32_t end = begin + length;
+  while (sequence.table().count() < pool_.blocks_for(end)) sequence.take_block();
+  sequence.begin_slice(now);
+  // The prompt's last token has no successor to score.
+  const int32_t scored =
+      sequence.scores_prompt() && sequence.is_prefill() ? std::min(end, sequence.prompt_length() - 1) - begin : 0;
+  const bool draws = end == sequence.token_count() && sequence.submission().max_new_tokens > 0;
+  plan.slices.push_back({.sequence = &sequence, .begin = begin, .length = length, .scored = scored, .draws = draws});
+}
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,100 @@
+#include "scheduler/step_time_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/step_plan.h"
+
+namespace sluice::scheduler {
+namespace {
+
+constexpr double kMemory = 0.995;  // per step: the last 200 or so weigh
+constexpr double kErrorMemory = 0.95;
+constexpr int kSweeps = 8;  // of coordinate descent; each step starts from the last one's weights
+constexpr double kRidge = 1e-6;
+constexpr double kPrefillScale = 256;
+constexpr double kRowScale = 16;
+constexpr double kContextScale = 8192;
+constexpr double kPairScale = 65536;
+
+}  // namespace
+
+StepLoad load_of(const StepPlan& plan) {
+  return {.prefill_tokens = plan.prefill_tokens,
+          .decode_rows = plan.decode_rows,
+          .context_tokens = plan.context_tokens,
+          .prefill_pairs = plan.prefill_pairs};
+}
+
+// Scaled so that all terms are of the order of one.
+StepTimeModel::Terms StepTimeModel::terms_of(const StepLoad& load) {
+  return {1.0, load.prefill_tokens / kPrefillScale, load.decode_rows / kRowScale,
+          static_cast<double>(load.context_tokens) / kContextScale,
+          static_cast<double>(load.prefill_pairs) / kPairScale};
+}
+
+StepPrices StepTimeModel::prices() const {
+  if (!is_known()) return {};
+  constexpr double kMs = 1e3;
+  return {.fixed_ms = kMs * weights_[0],
+          .prefill_token_ms = kMs * weights_[1] / kPrefillScale,
+          .decode_row_ms = kMs * weights_[2] / kRowScale,
+          .context_token_ms = kMs * weights_[3] / kContextScale,
+          .prefill_pair_ms = kMs * weights_[4] / kPairScale};
+}
+
+double StepTimeModel::seconds(const StepLoad& load) const {
+  const Terms terms = terms_of(load);
+  double sum = 0;
+  for (size_t i = 0; i < kTerms; ++i) sum += weights_[i] * terms[i];
+  return sum;
+}
+
+void StepTimeModel::note(const StepLoad& load, Duration took) {
+  const double actual = std::max(to_seconds(took), 1e-7);
+  if (is_known()) {
+    const double error = std::abs(seconds(load) - actual) / actual;
+    relative_error_ = kErrorMemory * relative_error_ + (1 - kErrorMemory) * std::min(error, 1.0);
+  }
+  const Terms terms = terms_of(load);
+  // Relative errors are what counts, or the longest steps alone would decide.
+  const double weight = 1 / (actual * actual);
+  for (size_t i = 0; i < kTerms; ++i) {
+    for (size_t j = 0; j < kTerms; ++j) products_[i][j] = kMemory * products_[i][j] + weight * terms[i] * terms[j];
+    targets_[i] = kMemory * targets_[i] + weight * terms[i] * actual;
+  }
+  ++count_;
+  prefill_tokens_seen_ = std::max(prefill_tokens_seen_, load.prefill_tokens);
+  fit();
+}
+
+// Non-negative least squares by coordinate descent (Franc, Hlavac and Navara 2005): a negative price would let the
+// scheduler believe that more work makes a step shorter.
+void StepTimeModel::fit() {
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    for (size_t i = 0; i < kTerms; ++i) {
+      double rest = targets_[i];
+      for (size_t j = 0; j < kTerms; ++j) rest -= j == i ? 0 : products_[i][j] * weights_[j];
+      const double scale = products_[i][i] * (1 + kRidge);
+      if (scale > 0) weights_[i] = std::max(0.0, rest / scale);
+    }
+  }
+}
+
+Duration StepTimeModel::predict(const StepLoad& load) const {
+  if (!is_known()) return Duration::zero();
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(load)));
+}
+
+int32_t StepTimeModel::prefill_tokens_within(Duration target, const StepLoad& base, int64_t context,
+                                             int32_t limit) const {
+  const int32_t trusted = std::min(limit, 2 * prefill_tokens_seen_);
+  if (!is_known()) return trusted;
+  const double left = to_seconds(target) - seconds(base);
+  const double per_token = weights_[1] / kPrefillScale + weights_[4] * static_cast<double>(context) / kPairScale;
+  if (left <= 0) return 0;
+  if (per_token * trusted <= left) return trusted;
+  return static_cast<int32_t>(left / per_token);
+}
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace sluice::scheduler {
+
+/// Fair shares among tenants by virtual token counters (Sheng et al. 2024): each tenant's counter grows with the
+/// tokens computed for him, and the one with the smallest is served next. Who comes back after having been away is
+/// lifted to the smallest counter of those present, so that nobody saves up.
+class TenantBook {
+ public:
+  /// Tenants remembered; beyond, those who are away are forgotten, first those served least.
+  static constexpr int32_t kTenantsMax = 4096;
+
+  /// A request of this tenant has come; his index until his last request has ended.
+  int32_t enter(std::string_view name);
+  /// A request of the tenant has ended.
+  void leave(int32_t tenant);
+
+  void charge_prompt(int32_t tenant, int32_t tokens) { at(tenant).served += tokens; }
+  /// Output tokens cost more: each is a step's row of its own.
+  void charge_output(int32_t tenant, int32_t tokens) { at(tenant).served += kOutputWeight * tokens; }
+  double served(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].served; }
+
+  void note_running(int32_t tenant, int32_t change) { at(tenant).running += change; }
+  /// Admitted sequences.
+  int32_t running(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].running; }
+  /// Requests that have not ended.
+  int32_t present(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].present; }
+  std::string_view name(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].name; }
+
+ private:
+  static constexpr double kOutputWeight = 2;
+
+  struct Tenant {
+    std::string name;
+    double served = 0;
+    int32_t present = 0;
+    int32_t running = 0;
+  };
+  Tenant& at(int32_t tenant) { return tenants_[static_cast<size_t>(tenant)]; }
+  int32_t find_or_add(std::string_view name);
+  int32_t place_for_one_more();
+  void lift(Tenant& tenant) const;
+
+  std::vector<Tenant> tenants_;
+  std::unordered_map<std::string, int32_t> by_name_;
+};
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/scheduler.h"
+#include "tests/scheduler/scheduler_rig.h"
+
+namespace sluice::scheduler {
+namespace {
+
+TEST(Adaptive, AdmitsMoreThanPlanOnceAnswersAreKnownToEndEarly) {
+  const auto running_of = [](const std::string& policy) {
+    SchedulerConfig config = small_config(64, 100);
+    config.admission = policy;
+    SchedulerRig rig(config, 64, 4);
+    for (uint64_t id = 1; id <= 40; ++id) rig.submit(ending_after(id, 4, 60, 4));
+    rig.finish();
+    for (uint64_t id = 101; id <= 140; ++id) rig.submit(ending_after(id, 4, 60, 4));
+    for (int i = 0; i < 3; ++i) rig.tick();
+    const int32_t running = rig.scheduler_.running_count();
+    rig.finish();
+    EXPECT_EQ(rig.scheduler_.totals().pauses, 0U);
+    return running;
+  };
+  EXPECT_EQ(running_of("reserve"), 4);  // 16 blocks each at their caps, 64 there are
+  EXPECT_GE(running_of("plan"), 4);
+  EXPECT_GE(running_of("adaptive"), 2 * running_of("plan"));
+}
+
+// X owns 10 blocks, of which C would share 8 and then own 1 itself; Y owns 5. With C there are 12 free. X can get to
+// its cap with 10 of them and then gives back the 2 that are its own, and neither Y can get its 15 nor C
+// its 17 from 14.
+TEST(Adaptive, KnowsThatWhoSharesGivesBackLess) {
+  SchedulerConfig config = small_config(8, 100);
+  config.tokens_per_step = 512;
+  SchedulerRig rig(config, 28, 16);
+  for (uint64_t id = 1; id <= 40; ++id) rig.submit(ending_after(id, 4, 16, 4));
+  rig.finish();
+  const Submission x = make_submission(100, 160, 160);
+  Submission c = make_submission(100, 144, 272);
+  c.id = {102};
+  std::fill(c.prompt.begin() + 128, c.prompt.end(), 5);
+  rig.submit_with_keys(x);
+  rig.submit(make_submission(101, 80, 240));
+  rig.tick();
+  EXPECT_EQ(rig.scheduler_.running_count(), 2);
+  const auto running_with = [&](int32_t cap) {
+    c.max_new_tokens = cap;
+    rig.submit_with_keys(c);
+    rig.tick();
+    const int32_t running = rig.scheduler_.running_count();
+    rig.scheduler_.cancel({.request = c.id, .sequence = std::nullopt}, rig.clock_.now());
+    return running;
+  };
+  EXPECT_EQ(running_with(272), 2);
+  EXPECT_EQ(running_with(208), 3) << "its 13 are there after X, and with its own block Y finds 15";
+  rig.finish();
+}
+
+class EveryPolicy : public ::testing::TestWithParam<std::string> {};
+
+// Short ones keep coming; one that needs the whole cache still has its turn.
+TEST_P(EveryPolicy, StarvesNobodyWhoNeedsTheWholeCache) {
+  SchedulerConfig config = small_config(8, 1000);
+  config.admission = GetParam();
+  SchedulerRig rig(config, 16, 4);
+  uint64_t id = 1;
+  const auto tick = [&] {
+    for (int i = 0; i < 2; ++i, ++id) rig.submit(ending_after(id, 4, 12, 1 + id % 6));
+    rig.tick();
+  };
+  for (int i = 0; i < 40; ++i) tick();
+  rig.submit(make_submission(100'000, 40, 24));
+  const auto waiting_before = rig.scheduler_.waiting_count();
+  for (int i = 0; i < 400 && count_of<SequenceFinished>(rig.events_, 100'000) == 0; ++i) tick();
+  EXPECT_EQ(count_of<SequenceFinished>(rig.events_, 100'000), 1) << waiting_before << " were before it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, ::testing::Values("reserve", "plan", "adaptive"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace sluice::scheduler
