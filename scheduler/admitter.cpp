@@ -30,7 +30,7 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
     take_off(start);
     if (shortage == Shortage::kKv && !head_) {
       head_ = load_of(*start.sequence, start.table, parts_.lengths.entry_of(request->tenant()), parts_.pool);
-      head_steps_ = forecast_.steps_until_start(start_view(limits), *head_);
+      head_steps_.reset();
     }
   }
   return std::nullopt;
@@ -102,7 +102,9 @@ StartView Admitter::start_view(const SchedulerConfig& limits) const {
 bool Admitter::may_pass(const SchedulerConfig& limits, const Start& start) {
   const int32_t lengths = parts_.lengths.entry_of(start.request->tenant());
   const SequenceLoad load = load_of(*start.sequence, start.table, lengths, parts_.pool);
-  return !forecast_.delays(start_view(limits), load, *head_, head_steps_);
+  const StartView view = start_view(limits);
+  if (!head_steps_) head_steps_ = forecast_.steps_until_start(view, *head_);
+  return !forecast_.delays(view, load, *head_, *head_steps_);
 }
 
 Admitter::Outlook Admitter::outlook(const SchedulerConfig& limits, bool is_jammed, Sequence& sequence, int32_t tenant) {

@@ -72,7 +72,7 @@ class Admitter {
   std::vector<Request*> order_;  // scratch
   // The first in the order that lacks blocks: nobody may pass it at its cost.
   std::optional<SequenceLoad> head_;
-  int32_t head_steps_ = 0;
+  std::optional<int32_t> head_steps_;  // until it starts, as far as anybody had to know
 };
 
 }  // namespace sluice::scheduler

@@ -33,7 +33,8 @@ BlockForecast::Moments BlockForecast::owned_after(std::span<const SequenceLoad> 
     if (tokens > 0 && tokens >= sequence.left) continue;
     const double alive = tokens == 0 ? 1.0 : lengths_->at(sequence.lengths).survival(sequence.drawn, tokens);
     const int32_t places = sequence.tokens + std::min(tokens + ahead, sequence.left);
-    const double blocks = (places + block_size_ - 1) / block_size_ - sequence.shared();
+    const int32_t owned = (places + block_size_ - 1) / block_size_ - sequence.shared();
+    const double blocks = owned;
     sum.mean += alive * blocks;
     sum.variance += alive * (1 - alive) * blocks * blocks;
   }

@@ -22,9 +22,14 @@ void StartForecast::add_if_running(const StartView& view, const SequenceLoad& se
   advanced_.push_back(later);
 }
 
+void StartForecast::expect(const StartView& view) {
+  expected_.clear();
+  for (const SequenceLoad& sequence : view.running) expected_.push_back(expected_left(sequence));
+}
+
 void StartForecast::advance(const StartView& view, int32_t steps) {
   advanced_.clear();
-  for (const SequenceLoad& sequence : view.running) add_if_running(view, sequence, expected_left(sequence), steps);
+  for (size_t i = 0; i < expected_.size(); ++i) add_if_running(view, view.running[i], expected_[i], steps);
 }
 
 bool StartForecast::admits(const StartView& view, const SequenceLoad& candidate) {
@@ -44,8 +49,9 @@ bool StartForecast::admits(const StartView& view, const SequenceLoad& candidate)
 }
 
 int32_t StartForecast::steps_until_start(const StartView& view, const SequenceLoad& candidate) {
+  expect(view);
   ends_.assign(1, 0);
-  for (const SequenceLoad& sequence : view.running) ends_.push_back(expected_left(sequence));
+  ends_.insert(ends_.end(), expected_.begin(), expected_.end());
   std::sort(ends_.begin(), ends_.end());
   // Room only grows with the ends, near enough for a forecast.
   const auto first = std::partition_point(ends_.begin(), ends_.end() - 1, [&](int32_t steps) {
@@ -57,6 +63,7 @@ int32_t StartForecast::steps_until_start(const StartView& view, const SequenceLo
 
 bool StartForecast::delays(const StartView& view, const SequenceLoad& passer, const SequenceLoad& head, int32_t steps) {
   if (passer.left <= steps) return false;  // gone by then
+  expect(view);
   advance(view, steps);
   add_if_running(view, passer, passer.left, steps);
   return !admits(view, head);

@@ -35,6 +35,7 @@ class StartForecast {
   bool delays(const StartView& view, const SequenceLoad& passer, const SequenceLoad& head, int32_t steps);
 
  private:
+  void expect(const StartView& view);
   /// Those still running after so many steps, at their sizes then.
   void advance(const StartView& view, int32_t steps);
   void add_if_running(const StartView& view, const SequenceLoad& sequence, int32_t expected, int32_t steps);
@@ -43,7 +44,8 @@ class StartForecast {
 
   const LengthBook* lengths_;
   Admission admission_;
-  std::vector<int32_t> ends_;           // steps after which somebody ends, ascending
+  std::vector<int32_t> expected_;       // [running]: steps after which each ends
+  std::vector<int32_t> ends_;           // the same, ascending
   std::vector<SequenceLoad> advanced_;  // scratch
 };
 

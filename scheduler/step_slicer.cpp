@@ -107,8 +107,9 @@ int32_t StepSlicer::prompt_budget(const SchedulerConfig& limits, const Sequence&
   const int32_t block = pool_.block_size();
   const int32_t room = std::max(limits.tokens_per_step - plan.decode_rows, block);
   if (limits.tpot_target_ms <= 0 || plan.decode_rows == 0) return room;
-  const auto target =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(limits.tpot_target_ms));
+  // As much below the target as predictions are usually off, or every other step would be above it.
+  const double aim_ms = limits.tpot_target_ms / (1 + 2 * model_.relative_error());
+  const auto target = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(aim_ms));
   const int32_t fitting = model_.prefill_tokens_within(target, load_of(plan), first.computed_count(), room);
   return std::max(fitting / block * block, block);
 }

@@ -137,7 +137,9 @@ engine::StepOutput Replay::draw(const scheduler::StepPlan& plan) const {
     const Live& live = live_.at(slice.sequence->submission().id);
     const auto drawn = static_cast<int32_t>(slice.sequence->output().size()) + 1;
     engine::SampledToken sampled;
-    sampled.token = drawn >= live.arrival.output_tokens ? kStopToken : kOtherToken;
+    // At its cap the scheduler ends it.
+    const bool stops = drawn == live.arrival.output_tokens && drawn < live.arrival.max_tokens;
+    sampled.token = stops ? kStopToken : kOtherToken;
     output.samples.push_back(std::move(sampled));
   }
   return output;

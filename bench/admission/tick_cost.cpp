@@ -114,6 +114,7 @@ class TickRig {
 TickCost measure_ticks(const TickCostConfig& config, const Clock& clock) {
   TickRig rig(config);
   std::vector<double> ticks_us;
+  ticks_us.reserve(static_cast<size_t>(config.ticks));
   for (int32_t i = 0; i < config.ticks; ++i) ticks_us.push_back(1e6 * to_seconds(rig.measured_tick(clock)));
   std::sort(ticks_us.begin(), ticks_us.end());
   const auto quantile = [&](double share) {

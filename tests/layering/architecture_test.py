@@ -21,6 +21,8 @@ ARROWS = {
     # The shipped scheduler on an engine that only takes time.
     "simulation": {"scheduler", "kvcache", "engine", "base"},
     "bench": {"simulation", "scheduler", "client", "proto", "base"},
+    # Measures the scheduler itself, without a server.
+    "bench/admission": {"simulation", "scheduler", "kvcache", "engine", "base"},
     # Measures the engine itself, without a server.
     "bench/micro": {"engine", "base"},
 }
