@@ -23,7 +23,8 @@ void add_load_options(CLI::App& app, RunConfig& config) {
   app.add_option("--warmup", config.warmup, "Requests sent before and not measured")->capture_default_str();
   app.add_option("--in-flight-max", config.in_flight_max, "Open loop: requests beyond wait here, and their wait counts")
       ->capture_default_str();
-  app.add_option("--seed", config.seed, "Of prompts and arrivals")->capture_default_str();
+  app.add_option("--seed", config.seed,
+                 "Of prompts and arrivals; drawn anew by default, as a daemon has the last run's prompts in its cache");
 }
 
 void add_request_options(CLI::App& app, RunConfig& config) {
@@ -79,13 +80,14 @@ Result<TokenRange> parse_token_range(const std::string& text) {
   return range;
 }
 
-std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, std::ostream& out,
-                                                  std::ostream& err) {
+std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, uint64_t fresh_seed,
+                                                  std::ostream& out, std::ostream& err) {
   CLI::App app("Loads a running sluiced and measures it, over gRPC.", "sluice-bench");
   app.set_version_flag("--version", "sluice-bench " SLUICE_VERSION);
   app.require_subcommand(1);
   CommandLine line;
   line.run.address = client::kDefaultAddress;
+  line.run.seed = fresh_seed;
   CLI::App* const run =
       app.add_subcommand("run", "Send requests with random prompts and print throughput and latencies");
   run->add_option("--address", line.run.address, "The daemon's gRPC address")

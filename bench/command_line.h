@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -18,9 +19,9 @@ struct CommandLine {
 };
 
 /// What to do, or the exit code when that is already all (help, or wrong usage with its line on `err`). `arguments`
-/// come without the program's name.
-std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, std::ostream& out,
-                                                  std::ostream& err);
+/// come without the program's name; without --seed it is `fresh_seed`.
+std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>& arguments, uint64_t fresh_seed,
+                                                  std::ostream& out, std::ostream& err);
 
 /// "N" or "N..M".
 Result<TokenRange> parse_token_range(const std::string& text);

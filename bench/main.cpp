@@ -1,4 +1,5 @@
 #include <iostream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,5 +11,6 @@
 int main(int argc, char** argv) {
   const sluice::SteadyClock clock;
   const sluice::bench::Output output{.out = std::cout, .err = std::cerr, .err_is_terminal = isatty(STDERR_FILENO) != 0};
-  return sluice::bench::run_program(std::vector<std::string>(argv + 1, argv + argc), output, clock);
+  std::random_device device;
+  return sluice::bench::run_program(std::vector<std::string>(argv + 1, argv + argc), output, {clock, device()});
 }

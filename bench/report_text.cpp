@@ -17,7 +17,7 @@ std::string describe_prompt(const TokenRange& range) {
 std::string describe_loop(const RunConfig& config) {
   std::ostringstream text;
   if (config.concurrency) text << "closed loop, " << *config.concurrency << " in flight";
-  if (config.rate) text << "open loop, " << *config.rate << " requests/s (Poisson, seed " << config.seed << ")";
+  if (config.rate) text << "open loop, " << *config.rate << " requests/s (Poisson)";
   return text.str();
 }
 
@@ -64,7 +64,8 @@ void print_report(std::ostream& out, const RunConfig& config, const v1::GetModel
   const std::ios::fmtflags flags = out.flags();
   const std::streamsize precision = out.precision();
   out << model.name() << " on " << model.device() << "; " << describe_loop(config) << "; prompt "
-      << describe_prompt(config.prompt_tokens) << ", output " << config.output_tokens << " tokens\n\n";
+      << describe_prompt(config.prompt_tokens) << ", output " << config.output_tokens << " tokens; seed " << config.seed
+      << "\n\n";
   out << std::fixed << std::setprecision(2);
   label(out, "requests") << report.requests << ", of them " << report.errors << " errors\n";
   print_errors(out, report);

@@ -164,11 +164,12 @@ ExitCode run(const CommandLine& line, const Output& output, const Clock& clock) 
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments, const Output& output, const Clock& clock) {
-  const std::variant<CommandLine, int> parsed = parse_command_line(arguments, output.out, output.err);
+int run_program(const std::vector<std::string>& arguments, const Output& output, const Environment& environment) {
+  const std::variant<CommandLine, int> parsed =
+      parse_command_line(arguments, environment.fresh_seed, output.out, output.err);
   if (const int* const exit_code = std::get_if<int>(&parsed)) return *exit_code;
   const CommandLine& line = std::get<CommandLine>(parsed);
-  if (!line.replay) return run(line, output, clock);
+  if (!line.replay) return run(line, output, environment.clock);
   const Status status = run_replay(*line.replay, output.out);
   return status.ok() ? kFine : report_failure(output, status);
 }

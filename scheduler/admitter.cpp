@@ -6,6 +6,7 @@ namespace sluice::scheduler {
 namespace {
 
 constexpr size_t kLookahead = 8;    // requests looked at behind one that can't start
+constexpr size_t kCollected = 64;   // the same, with those that only wait for a prompt to share
 constexpr int32_t kPassersMax = 2;  // of these, how many are held against the forecast
 
 }  // namespace
@@ -14,16 +15,19 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
   if (parts_.queue.empty()) return std::nullopt;
   head_.reset();
   int32_t passers = 0;
-  parts_.queue.collect(kLookahead, order_);
+  size_t looked_at = 0;
+  parts_.queue.collect(kCollected, limits.max_running_per_tenant, order_);
   for (Request* request : order_) {
+    if (passers == kPassersMax || looked_at == kLookahead) return std::nullopt;  // no one else may pass
     Start start{.request = request, .sequence = request->first_waiting(), .table = {}};
     const bool needs_nothing = !start.sequence->has_work();
     const Shortage shortage = needs_nothing ? Shortage::kNone : try_on(limits, is_jammed, start, request->tenant());
     request->set_shortage(shortage);
     if (shortage == Shortage::kNone && !head_) return start;
     if (shortage == Shortage::kRows) return std::nullopt;
+    looked_at += shortage == Shortage::kPrefix ? 0 : 1;
     if (shortage == Shortage::kNone) {
-      if (passers < kPassersMax && may_pass(limits, start)) return start;
+      if (may_pass(limits, start)) return start;
       ++passers;
       request->set_shortage(Shortage::kOrder);
     }
@@ -38,8 +42,7 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
 
 Shortage Admitter::fitting(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant) {
   if (parts_.running.count() >= limits.max_running) return Shortage::kRows;
-  const int32_t own_max = limits.max_running_per_tenant;
-  if (own_max > 0 && parts_.tenants.running(tenant) >= own_max) return Shortage::kTenant;
+  if (parts_.tenants.is_at_limit(tenant, limits.max_running_per_tenant)) return Shortage::kTenant;
   return is_prefix_pending(sequence) ? Shortage::kPrefix : Shortage::kNone;
 }
 

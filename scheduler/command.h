@@ -10,7 +10,8 @@
 
 namespace sluice::scheduler {
 
-/// Ends a request, or only one of its sequences, with FinishReason::kCancelled. Unknown or finished ones are ignored.
+/// Ends a request, or only one of its sequences, in which a stop string was found, with FinishReason::kCancelled.
+/// Unknown or finished ones are ignored.
 struct Cancel {
   RequestId request;
   std::optional<int32_t> sequence;

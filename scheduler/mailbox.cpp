@@ -17,8 +17,19 @@ bool Mailbox::try_post(Submission submission) {
   return true;
 }
 
+bool Mailbox::try_post(Explain question) {
+  {
+    const MutexLock lock(mutex_);
+    if (closed_ || question_count_ >= kQuestionsMax) return false;
+    ++question_count_;
+    commands_.emplace_back(std::move(question));
+  }
+  not_empty_.notify_one();
+  return true;
+}
+
 void Mailbox::post(Command command) {
-  SLUICE_CHECK(!std::holds_alternative<Submission>(command));
+  SLUICE_CHECK(!std::holds_alternative<Submission>(command) && !std::holds_alternative<Explain>(command));
   {
     const MutexLock lock(mutex_);
     commands_.push_back(std::move(command));
@@ -33,6 +44,7 @@ void Mailbox::take(std::vector<Command>& out) {
   // Until the loop publishes anew, what it has just taken still fills the room.
   room_ -= posted_count_;
   posted_count_ = 0;
+  question_count_ = 0;
 }
 
 void Mailbox::publish_room(int64_t room) {

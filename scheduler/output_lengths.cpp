@@ -50,10 +50,14 @@ void OutputLengths::refresh(std::span<const SequenceLoad> running) {
   survival_.resize(size);
   const double power = trust();
   double sum = 0;
+  double alive = 1;
   for (size_t n = 0; n < size; ++n) {
-    if (ended_[n] > 0) sum += std::log1p(-static_cast<double>(ended_[n]) / static_cast<double>(at_risk));
+    if (ended_[n] > 0) {
+      sum += std::log1p(-static_cast<double>(ended_[n]) / static_cast<double>(at_risk));
+      alive = std::exp(power * sum);
+    }
     log_survival_[n] = sum;
-    survival_[n] = std::exp(power * sum);
+    survival_[n] = alive;
     at_risk -= ended_[n] + censored_[n];
   }
 }

@@ -5,13 +5,15 @@
 
 namespace sluice::scheduler {
 
-RequestQueue::Place RequestQueue::place_of(const Request& request) {
-  return {request.submission().deadline, request.arrival_number()};
+RequestQueue::Place RequestQueue::place_of(const Request& request) const {
+  const uint64_t arrival = request.arrival_number();
+  if (begun_.contains(arrival)) return {false, TimePoint(), arrival};
+  return {true, request.submission().deadline, arrival};
 }
 
 void RequestQueue::push(Request& request) {
-  places_.insert(request.arrival_number());
-  classes_[request.submission().priority][request.tenant()].emplace(place_of(request), &request);
+  tenants_->begin_waiting(request.tenant());
+  put(request);
   ++count_by_tenant_[request.tenant()];
   ++count_by_priority_[request.submission().priority];
   ++unstarted_count_;
@@ -19,20 +21,30 @@ void RequestQueue::push(Request& request) {
 }
 
 void RequestQueue::begin(Request& request) {
-  remove(request);
+  take_out(request);
+  begun_.insert(request.arrival_number());
+  put(request);
+}
+
+void RequestQueue::put(Request& request) {
   places_.insert(request.arrival_number());
-  begun_.emplace(request.arrival_number(), &request);
+  classes_[request.submission().priority][request.tenant()].emplace(place_of(request), &request);
 }
 
 void RequestQueue::remove(const Request& request) {
-  if (places_.erase(request.arrival_number()) == 0) return;
-  if (begun_.erase(request.arrival_number()) > 0) return;
+  if (take_out(request)) tenants_->end_waiting(request.tenant());
+}
+
+/// False when it isn't here.
+bool RequestQueue::take_out(const Request& request) {
+  if (places_.erase(request.arrival_number()) == 0) return false;
   const int32_t priority = request.submission().priority;
   const auto of_class = classes_.find(priority);
   const auto lane = of_class->second.find(request.tenant());
   lane->second.erase(place_of(request));
   if (lane->second.empty()) of_class->second.erase(lane);
   if (of_class->second.empty()) classes_.erase(of_class);
+  if (begun_.erase(request.arrival_number()) > 0) return true;
   const auto forget_one = [](std::map<int32_t, int32_t>& counts, int32_t key) {
     const auto count = counts.find(key);
     if (--count->second == 0) counts.erase(count);
@@ -41,17 +53,20 @@ void RequestQueue::remove(const Request& request) {
   forget_one(count_by_priority_, priority);
   --unstarted_count_;
   unstarted_prompt_tokens_ -= static_cast<int64_t>(request.submission().prompt.size());
+  return true;
 }
 
-void RequestQueue::collect(size_t limit, std::vector<Request*>& out) const {
+void RequestQueue::collect(size_t limit, int32_t running_max, std::vector<Request*>& out) const {
   out.clear();
-  for (const auto& [arrival, request] : begun_) {
-    if (out.size() == limit) return;
-    out.push_back(request);
-  }
   for (const auto& [priority, lanes] : classes_) {
     turns_.clear();
-    for (const auto& [tenant, lane] : lanes) turns_.push_back({tenants_->served(tenant), lane.begin(), lane.end()});
+    for (const auto& [tenant, lane] : lanes) {
+      if (tenants_->is_at_limit(tenant, running_max)) {
+        lane.begin()->second->set_shortage(Shortage::kTenant);
+      } else {
+        turns_.push_back({tenants_->served(tenant), lane.begin(), lane.end()});
+      }
+    }
     while (!turns_.empty()) {
       if (out.size() == limit) return;
       const auto turn = std::min_element(turns_.begin(), turns_.end(), is_sooner);
@@ -69,7 +84,6 @@ bool RequestQueue::is_sooner(const Turn& a, const Turn& b) {
 }
 
 const Request* RequestQueue::first() const {
-  if (!begun_.empty()) return begun_.begin()->second;
   if (classes_.empty()) return nullptr;
   const auto& [priority, lanes] = *classes_.begin();
   Turn soonest{tenants_->served(lanes.begin()->first), lanes.begin()->second.begin(), lanes.begin()->second.end()};

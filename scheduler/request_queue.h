@@ -12,25 +12,30 @@
 
 namespace sluice::scheduler {
 
-/// Requests with sequences that wait for admission, in the order in which they are served: those already begun, then by
-/// priority, then the tenant who was served least, then his earliest deadline, then arrival. Lends its requests and the
-/// book.
+/// Requests with sequences that wait for admission, in the order in which they are served: by priority, then the tenant
+/// who was served least, then his requests already begun, then his earliest deadline, then arrival. Lends its requests
+/// and the book, which it tells who waits.
 ///
 /// Deadlines decide among one tenant's requests only: most clients set one as a matter of course, and who sets the
-/// shortest would otherwise pass everyone else.
+/// shortest would otherwise pass everyone else. So do beginnings: the 64 sequences of one request are worth 64
+/// requests.
 class RequestQueue {
  public:
-  explicit RequestQueue(const TenantBook& tenants) : tenants_(&tenants) {}
+  explicit RequestQueue(TenantBook& tenants) : tenants_(&tenants) {}
 
   void push(Request& request);
   /// Does nothing when the request isn't here.
   void remove(const Request& request);
-  /// The request's first sequence is admitted, others still wait: it goes before all that have not begun.
+  /// The request's first sequence is admitted, others still wait: it goes before its tenant's that have not begun.
   void begin(Request& request);
 
   bool empty() const { return places_.empty(); }
-  /// The first `limit` requests in the order of service, for what is known now. O(limit * tenants that wait).
-  void collect(size_t limit, std::vector<Request*>& out) const;
+  /// Somebody is here who would be served no later than one of this priority, begun or not.
+  bool has_before(int32_t priority) const { return !classes_.empty() && classes_.begin()->first <= priority; }
+  /// The first `limit` requests in the order of service, for what is known now. Tenants with `running_max` sequences
+  /// running (0: any number) are left out, or they would hold the others up; the first of their requests is told that
+  /// it lacks kTenant. O(limit * tenants that wait).
+  void collect(size_t limit, int32_t running_max, std::vector<Request*>& out) const;
 
   /// The first of them, nullptr if none waits.
   const Request* first() const;
@@ -43,9 +48,9 @@ class RequestQueue {
   int32_t unstarted_before(int32_t priority) const;
 
  private:
-  using Place = std::tuple<TimePoint, uint64_t>;  // deadline, arrival number
-  using Lane = std::map<Place, Request*>;         // of one tenant
-  using PriorityClass = std::map<int32_t, Lane>;  // by tenant
+  using Place = std::tuple<bool, TimePoint, uint64_t>;  // whether it is still to begin, deadline, arrival number
+  using Lane = std::map<Place, Request*>;               // of one tenant
+  using PriorityClass = std::map<int32_t, Lane>;        // by tenant
 
   struct Turn {
     double served;
@@ -53,13 +58,15 @@ class RequestQueue {
     Lane::const_iterator end;
   };
 
-  static Place place_of(const Request& request);
+  Place place_of(const Request& request) const;
+  void put(Request& request);
+  bool take_out(const Request& request);
   static bool is_sooner(const Turn& a, const Turn& b);
 
-  const TenantBook* tenants_;
-  std::map<uint64_t, Request*> begun_;  // by arrival number
+  TenantBook* tenants_;
   std::map<int32_t, PriorityClass> classes_;
   std::set<uint64_t> places_;  // arrival numbers of all who are here
+  std::set<uint64_t> begun_;   // of these, who has begun
   std::map<int32_t, int32_t> count_by_tenant_;
   std::map<int32_t, int32_t> count_by_priority_;
   mutable std::vector<Turn> turns_;  // scratch of collect

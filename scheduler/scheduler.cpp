@@ -34,7 +34,7 @@ Scheduler::Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& po
 void Scheduler::submit(Submission submission, TimePoint now) {
   SLUICE_CHECK(!is_step_open_);
   const RequestId id = submission.id;
-  const bool has_work = submission.max_new_tokens > 0 || submission.score_prompt;
+  const bool has_work = submission.has_work();
   Status refusal;
   if (has_work && final_blocks(submission) > pool_.capacity()) {
     refusal = never_fits(submission);
@@ -98,11 +98,11 @@ Explanation Scheduler::explain(Submission submission) {
                           .final_blocks = static_cast<int32_t>(std::min<int64_t>(final_blocks(submission), INT32_MAX)),
                           .free_blocks = counts.free,
                           .capacity_blocks = counts.capacity};
-  explanation.never_fits = explanation.final_blocks > counts.capacity;
-  if (explanation.never_fits) {
-    explanation.shortage = Shortage::kKv;
-    return explanation;
-  }
+  // What needs no step is answered at once, whatever its size.
+  explanation.is_admitted_now = !submission.has_work();
+  explanation.never_fits = submission.has_work() && explanation.final_blocks > counts.capacity;
+  if (explanation.never_fits) explanation.shortage = Shortage::kKv;
+  if (explanation.is_admitted_now || explanation.never_fits) return explanation;
   running_.measure(pool_);
   const int32_t tenant = tenants_.enter(submission.tenant);
   Request request(std::move(submission), next_arrival_number_, tenant);
@@ -110,14 +110,23 @@ Explanation Scheduler::explain(Submission submission) {
       admitter_.outlook(limits_, slicer_.is_jammed(), request.sequences().front(), tenant);
   explanation.cached_tokens = outlook.cached_tokens;
   explanation.shortage = outlook.shortage;
-  if (explanation.requests_before > 0 && outlook.shortage == Shortage::kNone) explanation.shortage = Shortage::kOrder;
+  const bool are_others_first = queue_.has_before(request.submission().priority);
+  if (are_others_first && outlook.shortage == Shortage::kNone) explanation.shortage = Shortage::kOrder;
   explanation.is_admitted_now = explanation.shortage == Shortage::kNone;
-  if (!explanation.is_admitted_now && explanation.requests_before >= limits_.max_queued_requests) {
-    explanation.shortage = Shortage::kQueue;
-  }
+  if (!explanation.is_admitted_now && is_queue_full_for(request)) explanation.shortage = Shortage::kQueue;
   foretell(request.submission(), outlook, explanation);
   tenants_.leave(tenant);
   return explanation;
+}
+
+/// Whether it would be refused if it came now and could not start at once; see overflow_of().
+bool Scheduler::is_queue_full_for(const Request& request) const {
+  const int64_t tokens = queue_.unstarted_prompt_tokens();
+  const auto prompt = static_cast<int64_t>(request.submission().prompt.size());
+  const int32_t own_max = limits_.max_queued_per_tenant;
+  return queue_.unstarted_count() >= limits_.max_queued_requests ||
+         (tokens > 0 && tokens + prompt > limits_.max_queued_tokens) ||
+         (own_max > 0 && queue_.unstarted_count(request.tenant()) >= own_max);
 }
 
 void Scheduler::answer(Explain question) {
@@ -158,6 +167,7 @@ void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
   if (!cancel.sequence) return end_all(request, FinishReason::kCancelled, now);
   if (*cancel.sequence < 0 || *cancel.sequence >= request.submission().sequence_count) return;
   Sequence& sequence = request.sequences()[static_cast<size_t>(*cancel.sequence)];
+  note_stopped(request, sequence);
   if (!sequence.is_finished()) finish(request, sequence, FinishReason::kCancelled, now);
   forget_if_ended(request, now);
 }
@@ -360,6 +370,16 @@ void Scheduler::note_drawn(const Request& request, const Sequence& sequence, std
   const bool is_at_cap = reason == FinishReason::kLength;
   if (!is_at_cap) lengths_.note_drawn(entry, drawn - 1, reason.has_value());
   if (reason) lengths_.note_finished(entry, drawn, is_at_cap);
+}
+
+/// A stop string ends an answer as its end token does. Who is cancelled altogether says nothing of how long answers
+/// are.
+void Scheduler::note_stopped(const Request& request, const Sequence& sequence) {
+  if (!sequence.is_running() || sequence.output().empty()) return;
+  const int32_t entry = lengths_.entry_of(request.tenant());
+  const auto drawn = static_cast<int32_t>(sequence.output().size());
+  lengths_.note_drawn(entry, drawn, true);
+  lengths_.note_finished(entry, drawn, false);
 }
 
 std::vector<TokenEvent> Scheduler::take_events() {

@@ -118,6 +118,7 @@ class Scheduler {
   int64_t final_blocks(const Submission& submission) const;
   Status never_fits(const Submission& submission) const;
   Status misses_deadline(const Submission& submission, TimePoint now);
+  bool is_queue_full_for(const Request& request) const;
   void foretell(const Submission& submission, const Admitter::Outlook& outlook, Explanation& explanation) const;
   // plan
   void expire_deadlines(TimePoint now);
@@ -130,6 +131,7 @@ class Scheduler {
   void learn(const StepPlan& plan, Duration took);
   void commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, TimePoint now);
   void note_drawn(const Request& request, const Sequence& sequence, std::optional<FinishReason> reason);
+  void note_stopped(const Request& request, const Sequence& sequence);
   // the ends of things
   Ledger retire(Request& request, Sequence& sequence, TimePoint now);
   void finish(Request& request, Sequence& sequence, FinishReason reason, TimePoint now);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
+
+#include "engine/utf8.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -11,6 +14,13 @@ std::string text_of(Number value) {
   std::ostringstream text;
   text << value;
   return text.str();
+}
+
+/// Enough to know it again: a status travels in HTTP/2 headers, which are small, and a text of any length may come.
+std::string quoted(std::string_view text) {
+  constexpr size_t kBytesMax = 64;
+  const std::string_view start = text.substr(0, kBytesMax);
+  return std::string(start.substr(0, engine::complete_utf8_prefix(start)));
 }
 
 // Written so that a value that is not a number fails.
@@ -43,7 +53,7 @@ Status SchedulerConfig::validate() const {
   SLUICE_RETURN_IF_ERROR(check_range("scheduler.pause_target", pause_target, 0.0001, 0.5));
   if (!parse_policy(admission)) {
     return invalid_field("scheduler.admission",
-                         "is \"" + admission + "\"; it must be \"adaptive\", \"plan\" or \"reserve\"");
+                         "is \"" + quoted(admission) + "\"; it must be \"adaptive\", \"plan\" or \"reserve\"");
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 namespace sluice::scheduler {
 namespace {
@@ -34,11 +35,15 @@ void StepSlicer::update_throttle(RunningRows& running) {
 
 void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& plan) {
   is_jammed_ = false;
-  safe_.assign(running.loads(), pool_.counts().free);
+  const std::span<const SequenceLoad> loads = running.loads();
+  safe_.assign(loads, pool_.counts().free);
+  // As the state is safe, whoever needs the fewest blocks finds them: were he held back too, nobody might go on.
+  const auto first = static_cast<size_t>(std::ranges::min_element(loads, {}, &SequenceLoad::need) - loads.begin());
   for (size_t row = 0; row < running.rows().size(); ++row) {
     Sequence& sequence = *running.rows()[row].sequence;
     if (sequence.is_prefill()) continue;
-    if (may_decode(sequence, running.loads()[row], now)) {
+    const bool is_held = row != first && is_held_back(sequence, now);
+    if (!is_held && may_decode(sequence, loads[row])) {
       plan.context_tokens += sequence.token_count();
       add_slice(sequence, 1, now, plan);
     } else {
@@ -48,9 +53,11 @@ void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& pl
   plan.decode_rows = static_cast<int32_t>(plan.slices.size());
 }
 
-bool StepSlicer::may_decode(const Sequence& sequence, const SequenceLoad& load, TimePoint now) {
-  if (sequence.is_slow() && now - sequence.last_token() < std::chrono::milliseconds(RowThrottle::kIntervalMs))
-    return false;
+bool StepSlicer::is_held_back(const Sequence& sequence, TimePoint now) {
+  return sequence.is_slow() && now - sequence.last_token() < std::chrono::milliseconds(RowThrottle::kIntervalMs);
+}
+
+bool StepSlicer::may_decode(const Sequence& sequence, const SequenceLoad& load) {
   if (pool_.blocks_for(sequence.token_count()) <= load.table) return true;
   if (!safe_.may_take(load.need())) return false;
   safe_.take(load.need(), load.owned);

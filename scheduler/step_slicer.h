@@ -39,7 +39,10 @@ class StepSlicer {
 
   void update_throttle(RunningRows& running);
   void slice_decodes(RunningRows& running, TimePoint now, StepPlan& plan);
-  bool may_decode(const Sequence& sequence, const SequenceLoad& load, TimePoint now);
+  /// It draws slowly, and it isn't time for its next token.
+  static bool is_held_back(const Sequence& sequence, TimePoint now);
+  /// It has a place for its token, or may take the block for it.
+  bool may_decode(const Sequence& sequence, const SequenceLoad& load);
   void pause(Sequence& sequence, TimePoint now, StepPlan& plan);
   void slice_prompts(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan);
   int32_t prompt_budget(const SchedulerConfig& limits, const Sequence& first, const StepPlan& plan) const;

@@ -41,6 +41,9 @@ struct Submission {
   std::optional<PrefixKeys> prefix_keys;
   TimePoint arrival;
   TimePoint deadline = TimePoint::max();
+
+  /// Whether it needs any step at all: it draws tokens, or scores its prompt.
+  bool has_work() const { return max_new_tokens > 0 || score_prompt; }
 };
 
 }  // namespace sluice::scheduler

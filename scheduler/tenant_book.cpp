@@ -1,7 +1,6 @@
 #include "scheduler/tenant_book.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 
@@ -9,9 +8,7 @@ namespace sluice::scheduler {
 
 int32_t TenantBook::enter(std::string_view name) {
   const int32_t index = find_or_add(name);
-  Tenant& tenant = at(index);
-  if (tenant.present == 0) lift(tenant);
-  ++tenant.present;
+  ++at(index).present;
   return index;
 }
 
@@ -20,12 +17,25 @@ void TenantBook::leave(int32_t tenant) {
   --at(tenant).present;
 }
 
-void TenantBook::lift(Tenant& tenant) const {
+void TenantBook::begin_waiting(int32_t tenant) {
+  Tenant& own = at(tenant);
+  if (own.waiting == 0) own.served = std::max(own.served, level());
+  ++own.waiting;
+}
+
+void TenantBook::end_waiting(int32_t tenant) {
+  SLUICE_CHECK(at(tenant).waiting > 0);
+  if (--at(tenant).waiting == 0) waited_last_ = tenant;
+}
+
+/// The smallest counter of those who wait, or of who waited last.
+double TenantBook::level() const {
   std::optional<double> least;
-  for (const Tenant& other : tenants_) {
-    if (other.present > 0) least = std::min(least.value_or(other.served), other.served);
+  for (const Tenant& tenant : tenants_) {
+    if (tenant.waiting > 0) least = std::min(least.value_or(tenant.served), tenant.served);
   }
-  if (least) tenant.served = std::max(tenant.served, *least);
+  if (least) return *least;
+  return waited_last_ ? served(*waited_last_) : 0;
 }
 
 int32_t TenantBook::find_or_add(std::string_view name) {
@@ -41,7 +51,8 @@ int32_t TenantBook::place_for_one_more() {
   if (static_cast<int32_t>(tenants_.size()) >= kTenantsMax) {
     auto away = tenants_.end();
     for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
-      if (tenant->present == 0 && (away == tenants_.end() || tenant->served < away->served)) away = tenant;
+      if (tenant->present > 0 || tenant - tenants_.begin() == waited_last_) continue;
+      if (away == tenants_.end() || tenant->served < away->served) away = tenant;
     }
     if (away != tenants_.end()) {
       by_name_.erase(away->name);

@@ -15,7 +15,7 @@ grpc::ServerUnaryReactor* GrpcExplainCall::start(const GrpcFront& front, grpc::C
   call->until_done_ = call;
   front.live_calls.enter();
   const Status status = call->ask(context, request);
-  if (!status.ok()) call->Finish(to_grpc_status(status));
+  if (!status.ok()) call->Finish(finish_status(context, status));
   return call.get();
 }
 

@@ -9,6 +9,8 @@ namespace sluice::server {
 
 namespace {
 
+constexpr int64_t kExplainRetryMs = 100;
+
 Status closed_status() {
   return unavailable("the daemon is shutting down; send the request to another one");
 }
@@ -44,9 +46,12 @@ Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const Ca
 Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell) {
   if (closed()) return closed_status();
   SLUICE_ASSIGN_OR_RETURN(ParsedRequest parsed, parse(next_id(), request, terms));
-  pool_.add(parsed.submission.id, std::make_unique<ExplainSession>(std::move(tell)));
-  services_.mailbox.post(scheduler::Explain{std::move(parsed.submission)});
-  return {};
+  const RequestId id = parsed.submission.id;
+  pool_.add(id, std::make_unique<ExplainSession>(std::move(tell)));
+  if (services_.mailbox.try_post(scheduler::Explain{std::move(parsed.submission)})) return {};
+  pool_.remove(id);
+  if (services_.mailbox.closed()) return closed_status();
+  return resource_exhausted("too many Explain calls at once; try again later").with_retry_after_ms(kExplainRetryMs);
 }
 
 Status Intake::post(ParsedRequest parsed, std::shared_ptr<CompletionSink> sink) {

@@ -79,8 +79,7 @@ ReplayReport Replay::run() {
 }
 
 void Replay::submit_due() {
-  // A source that is always due is asked no further than the queue reaches.
-  while (next_ && began_ + next_->at <= clock_.now() && scheduler_.room() > 0) {
+  while (next_ && began_ + next_->at <= clock_.now() && (!config_.waits_for_room || scheduler_.room() > 0)) {
     submit(*next_);
     next_ = arrivals_(asked_++);
   }

@@ -19,6 +19,7 @@ struct ReplayConfig {
   int32_t block_size = 16;
   bool shares_prefixes = true;
   scheduler::StepPrices prices;
+  bool waits_for_room = false;      ///< arrivals wait outside when the queue is full, instead of being refused
   uint64_t steps_max = UINT64_MAX;  ///< stop after so many, whatever is still running
 };
 
@@ -44,7 +45,7 @@ struct ReplayReport {
   uint64_t pauses = 0;  ///< rows left out, summed over steps
 };
 
-/// Gives the arrivals, in order, or nothing when there are no more; called when the queue could take another.
+/// Gives the arrivals, in order, or nothing when there are no more. One that never ends needs waits_for_room.
 using ArrivalSource = std::function<std::optional<TracedArrival>(uint64_t index)>;
 
 /// Runs the shipped scheduler, block pool and prefix index under a simulated clock, on an engine that takes the time

@@ -51,6 +51,7 @@ SaturationFigures saturate(const LoadMix& mix, const SaturationConfig& config, c
   replay.block_size = config.block_size;
   replay.shares_prefixes = mix.shares_prefixes;
   replay.prices = config.prices;
+  replay.waits_for_room = true;
   replay.steps_max = config.steps;
   return figures_of(
       simulation::replay([&](uint64_t index) { return std::optional(mix.arrival(config.seed, index)); }, replay),

@@ -18,7 +18,7 @@ Parsed parse(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "run");
   std::ostringstream out;
   std::ostringstream err;
-  auto result = parse_command_line(arguments, out, err);
+  auto result = parse_command_line(arguments, 0, out, err);
   return {.result = std::move(result), .out = out.str(), .err = err.str()};
 }
 

@@ -45,7 +45,7 @@ Ran run_bench(const std::string& address, std::vector<std::string> arguments) {
   std::ostringstream out;
   std::ostringstream err;
   const SteadyClock clock;
-  Ran ran{.exit_code = run_program(arguments, {.out = out, .err = err}, clock), .out = {}, .err = {}, .report = {}};
+  Ran ran{.exit_code = run_program(arguments, {.out = out, .err = err}, {clock}), .out = {}, .err = {}, .report = {}};
   ran.out = out.str();
   ran.err = err.str();
   std::ifstream written(file);
@@ -117,7 +117,7 @@ TEST(BenchRun, FailsWhenTheJsonFileCannotBeWritten) {
   std::ostringstream err;
   const int exit_code = run_program({"run", "--address", server.address(), "--concurrency", "1", "--requests", "1",
                                      "--json", "/nonexistent/report.json"},
-                                    {.out = out, .err = err}, SteadyClock());
+                                    {.out = out, .err = err}, {SteadyClock()});
   EXPECT_EQ(exit_code, 1);
   EXPECT_THAT(err.str(), HasSubstr("/nonexistent/report.json"));
   EXPECT_TRUE(recorder.requests().empty());

@@ -46,6 +46,24 @@ TEST(Mailbox, RefusesSubmissionsOnceClosed) {
   EXPECT_FALSE(mailbox.try_post(make_submission(1, 1, 1)));
 }
 
+TEST(Mailbox, TakesABoundedNumberOfQuestionsBetweenTwoTicks) {
+  Mailbox mailbox(0);
+  const Explain question{make_submission(1, 1, 1)};
+  for (int i = 0; i < Mailbox::kQuestionsMax; ++i) EXPECT_TRUE(mailbox.try_post(question));
+  EXPECT_FALSE(mailbox.try_post(question));
+  std::vector<Command> commands;
+  mailbox.take(commands);
+  EXPECT_EQ(commands.size(), size_t{Mailbox::kQuestionsMax});
+  EXPECT_TRUE(mailbox.try_post(question));
+}
+
+TEST(Mailbox, RefusesQuestionsOnceClosedAsNobodyMayAnswerThem) {
+  Mailbox mailbox(0);
+  mailbox.close();
+  EXPECT_FALSE(mailbox.try_post(Explain{make_submission(1, 1, 1)}));
+  EXPECT_FALSE(mailbox.wait());
+}
+
 TEST(Mailbox, GivesOutCommandsOnceInTheOrderOfPosting) {
   Mailbox mailbox(5);
   ASSERT_TRUE(mailbox.try_post(make_submission(1, 1, 1)));

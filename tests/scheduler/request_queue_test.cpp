@@ -35,9 +35,9 @@ class Queue : public ::testing::Test {
     queue_.push(request);
     return request;
   }
-  std::vector<uint64_t> order(size_t limit = 100) {
+  std::vector<uint64_t> order(size_t limit = 100, int32_t running_max = 0) {
     std::vector<Request*> collected;
-    queue_.collect(limit, collected);
+    queue_.collect(limit, running_max, collected);
     std::vector<uint64_t> ids;
     for (const Request* request : collected) ids.push_back(request->id().value);
     return ids;
@@ -97,15 +97,39 @@ TEST_F(Queue, CountsThePromptsItHasPutInFront) {
   EXPECT_THAT(order(), ElementsAre(0, 2, 3, 4, 1, 5)) << "after 30, 60 and 110 tokens of b it is a's turn";
 }
 
-TEST_F(Queue, PutsBegunOnesBeforeAllOthers) {
-  push({.tenant = "a"});
-  Request& begun = push({.tenant = "b", .priority = 5});
-  tenants_.charge_output(begun.tenant(), 1000);
+TEST_F(Queue, PutsATenantsBegunOnesBeforeHisOthers) {
+  push({.tenant = "a", .deadline = TimePoint(milliseconds(1))});
+  Request& begun = push({.tenant = "a"});
   queue_.begin(begun);
   EXPECT_THAT(order(), ElementsAre(1, 0));
   EXPECT_EQ(queue_.unstarted_count(), 1);
   queue_.remove(begun);
   EXPECT_THAT(order(), ElementsAre(0));
+}
+
+TEST_F(Queue, PutsNobodyBeforeOtherTenantsOrPrioritiesForHavingBegun) {
+  push({.tenant = "a"});
+  push({.tenant = "b", .priority = 1});
+  Request& begun = push({.tenant = "b"});
+  Request& less = push({.tenant = "b", .priority = 5});
+  tenants_.charge_output(begun.tenant(), 1000);
+  queue_.begin(begun);
+  queue_.begin(less);
+  EXPECT_THAT(order(), ElementsAre(0, 2, 1, 3));
+  EXPECT_TRUE(queue_.has_before(0));
+  EXPECT_FALSE(queue_.has_before(-1));
+}
+
+TEST_F(Queue, LeavesOutTenantsWhoRunAsMuchAsTheyMay) {
+  Request& begun = push({.tenant = "a"});
+  queue_.begin(begun);
+  push({.tenant = "a"});
+  push({.tenant = "b"});
+  tenants_.charge_output(requests_.back().tenant(), 1000);
+  tenants_.note_running(begun.tenant(), 2);
+  EXPECT_THAT(order(1, 3), ElementsAre(0));
+  EXPECT_THAT(order(1, 2), ElementsAre(2)) << "however far behind the other tenant is";
+  EXPECT_EQ(begun.shortage(), Shortage::kTenant);
 }
 
 TEST_F(Queue, CountsWhatHasNotBegun) {

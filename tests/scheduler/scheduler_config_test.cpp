@@ -86,6 +86,11 @@ TEST(SchedulerConfig, RefusesPoliciesThatDoNotExist) {
   for (const char* policy : {"", "Reserve", "none"}) expect_refused({.admission = policy}, "scheduler.admission");
 }
 
+TEST(SchedulerConfig, QuotesOnlyTheBeginningOfALongText) {
+  const SchedulerConfig config{.admission = std::string(100'000, 'x')};
+  EXPECT_LT(config.validate().message().size(), 200U);
+}
+
 TEST(SchedulerConfig, ChangesWithinTheMemoryTakenAtStart) {
   const SchedulerConfig first{.max_running = 64, .tokens_per_step = 512};
   EXPECT_EQ(first.check_change(first), Status());

@@ -28,6 +28,27 @@ TEST(Adaptive, AdmitsMoreThanPlanOnceAnswersAreKnownToEndEarly) {
   EXPECT_GE(running_of("adaptive"), 2 * running_of("plan"));
 }
 
+TEST(Adaptive, LearnsFromAnswersThatEndAtAStopString) {
+  SchedulerRig rig(small_config(64, 100), 64, 4);
+  for (uint64_t id = 1; id <= 40; ++id) rig.submit(make_submission(id, 4, 60));
+  const auto stop_after = [&](size_t length) {
+    std::vector<RequestId> ended;
+    for (const RunningRow& row : rig.scheduler_.running()) {
+      if (row.sequence->output().size() >= length) ended.push_back(row.request->id());
+    }
+    for (const RequestId id : ended) rig.scheduler_.cancel({.request = id, .sequence = 0}, rig.clock_.now());
+  };
+  for (int i = 0; i < 200 && rig.scheduler_.has_work(); ++i) {
+    rig.tick();
+    stop_after(4);
+  }
+  ASSERT_FALSE(rig.scheduler_.has_work());
+  for (uint64_t id = 101; id <= 140; ++id) rig.submit(make_submission(id, 4, 60));
+  for (int i = 0; i < 3; ++i) rig.tick();
+  EXPECT_GE(rig.scheduler_.running_count(), 8) << "4 at their caps fill the cache";
+  rig.scheduler_.fail_all(unavailable("over"), rig.clock_.now());
+}
+
 // X owns 10 blocks, of which C would share 8 and then own 1 itself; Y owns 5. With C there are 12 free. X can get to
 // its cap with 10 of them and then gives back the 2 that are its own, and neither Y can get its 15 nor C
 // its 17 from 14.

@@ -115,6 +115,53 @@ TEST(Explain, TellsWhenARequestWouldStartAndAnswer) {
   rig.scheduler_.fail_all(unavailable("over"), rig.clock_.now());
 }
 
+TEST(Explain, KnowsEveryLimitOfTheQueueWhateverThePriority) {
+  SchedulerConfig config = small_config(1, 2);
+  config.max_queued_per_tenant = 2;
+  config.max_queued_tokens = 20;
+  SchedulerRig rig(config, 16, 4);
+  const auto lacks_of = [&](int32_t prompt, const char* tenant) {
+    Submission question = make_submission(9, prompt, 4);
+    question.tenant = tenant;
+    question.priority = -100;
+    return rig.scheduler_.explain(question).shortage;
+  };
+  rig.submit(make_submission(1, 8, 30));
+  rig.submit(make_submission(2, 8, 4));
+  rig.tick();
+  EXPECT_EQ(lacks_of(12, ""), Shortage::kRows);
+  EXPECT_EQ(lacks_of(13, ""), Shortage::kQueue) << "more tokens than may wait";
+  rig.submit(make_submission(3, 8, 4));
+  rig.tick();
+  EXPECT_EQ(lacks_of(1, "b"), Shortage::kQueue) << "more requests than may wait";
+  config.max_queued_requests = 4;
+  rig.scheduler_.set_limits(config);
+  EXPECT_EQ(lacks_of(1, "b"), Shortage::kRows);
+  EXPECT_EQ(lacks_of(1, ""), Shortage::kQueue) << "more of one tenant than may wait";
+  rig.finish();
+}
+
+TEST(Explain, PutsTheSiblingsOfWhoHasBegunFirst) {
+  SchedulerRig rig(small_config(8, 4), 8, 4);
+  Submission siblings = make_submission(1, 4, 20);  // 6 blocks each
+  siblings.sequence_count = 2;
+  rig.submit(siblings);
+  rig.tick();
+  EXPECT_EQ(rig.scheduler_.running_count(), 1);
+  EXPECT_EQ(rig.scheduler_.explain(make_submission(2, 2, 2)).shortage, Shortage::kOrder);
+  rig.finish();
+}
+
+TEST(Explain, OfWhatNeedsNoStepIsAnAnswerAtOnce) {
+  SchedulerRig rig(small_config(1, 0), 4, 4);
+  rig.submit(make_submission(1, 8, 4));
+  rig.tick();
+  const Explanation explanation = rig.scheduler_.explain(make_submission(2, 100, 0));
+  EXPECT_TRUE(explanation.is_admitted_now);
+  EXPECT_FALSE(explanation.never_fits);
+  rig.finish();
+}
+
 TEST(Explain, LeavesEverythingAsItWas) {
   SchedulerRig rig(small_config(2, 4), 16, 4);
   rig.submit_with_keys(make_submission(1, 8, 30));

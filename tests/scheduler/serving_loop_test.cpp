@@ -120,8 +120,8 @@ TEST_F(HandTickedLoop, ChangesLimitsBetweenTwoSteps) {
 }
 
 TEST_F(HandTickedLoop, AnswersWhatWouldBecomeOfARequest) {
-  parts_.mailbox.post(Explain{make_submission(7, 33, 1)});
-  parts_.mailbox.post(Explain{make_submission(8, 3, 1)});
+  ASSERT_TRUE(parts_.mailbox.try_post(Explain{make_submission(7, 33, 1)}));
+  ASSERT_TRUE(parts_.mailbox.try_post(Explain{make_submission(8, 3, 1)}));
   loop_.tick();
   EXPECT_TRUE(event_of<Explained>(parts_.sink.events(), 7).explanation.never_fits);
   EXPECT_TRUE(event_of<Explained>(parts_.sink.events(), 8).explanation.is_admitted_now);

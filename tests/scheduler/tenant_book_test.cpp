@@ -25,37 +25,71 @@ TEST(TenantBook, ChargesOutputTwice) {
   EXPECT_EQ(book.served(anna), 16);
 }
 
-TEST(TenantBook, LiftsWhoComesToTheLeastOfThosePresent) {
+/// A tenant of whom a request waits.
+int32_t wait(TenantBook& book, const char* name) {
+  const int32_t tenant = book.enter(name);
+  book.begin_waiting(tenant);
+  return tenant;
+}
+
+TEST(TenantBook, LiftsWhoBeginsToWaitToTheLeastOfThoseWhoWait) {
   TenantBook book;
-  const int32_t anna = book.enter("anna");
-  const int32_t bert = book.enter("bert");
+  const int32_t anna = wait(book, "anna");
+  const int32_t bert = wait(book, "bert");
   book.charge_prompt(anna, 100);
   book.charge_prompt(bert, 70);
-  EXPECT_EQ(book.served(book.enter("carl")), 70);
+  const int32_t carl = book.enter("carl");
+  EXPECT_EQ(book.served(carl), 0);
+  book.begin_waiting(carl);
+  EXPECT_EQ(book.served(carl), 70);
 }
 
 TEST(TenantBook, LiftsWhoReturnsButTakesNothingFromHim) {
   TenantBook book;
-  const int32_t anna = book.enter("anna");
-  const int32_t bert = book.enter("bert");
+  const int32_t anna = wait(book, "anna");
+  const int32_t bert = wait(book, "bert");
   book.charge_prompt(anna, 10);
-  book.leave(anna);
+  book.end_waiting(anna);
   book.charge_prompt(bert, 50);
   EXPECT_EQ(book.served(anna), 10);
-  book.enter("anna");
+  book.begin_waiting(anna);
   EXPECT_EQ(book.served(anna), 50) << "nothing was saved up while away";
   book.charge_prompt(anna, 100);
-  book.leave(anna);
-  book.enter("anna");
+  book.end_waiting(anna);
+  book.begin_waiting(anna);
   EXPECT_EQ(book.served(anna), 150) << "nor is a debt forgiven";
 }
 
-TEST(TenantBook, DoesNotLiftWhoIsHere) {
+TEST(TenantBook, LiftsToWhoWaitedLastWhenNobodyWaits) {
   TenantBook book;
-  const int32_t anna = book.enter("anna");
-  const int32_t bert = book.enter("bert");
+  const int32_t anna = wait(book, "anna");
+  book.end_waiting(anna);
+  book.charge_prompt(anna, 1000);
+  const int32_t bert = wait(book, "bert");
+  EXPECT_EQ(book.served(bert), 1000) << "or anna would now wait for all that she was served while nobody else came";
+  book.begin_waiting(anna);
+  EXPECT_EQ(book.served(anna), 1000);
+}
+
+TEST(TenantBook, GivesNoCreditForAStreamThatKeepsRunning) {
+  TenantBook book;
+  const int32_t anna = wait(book, "anna");
+  book.end_waiting(anna);  // one stream of hers runs on and on
+  const int32_t bert = wait(book, "bert");
+  book.end_waiting(bert);
+  book.charge_output(anna, 1000);
+  book.charge_output(bert, 50'000);
+  book.begin_waiting(bert);
+  book.begin_waiting(anna);
+  EXPECT_EQ(book.served(anna), book.served(bert));
+}
+
+TEST(TenantBook, DoesNotLiftWhoWaitsAlready) {
+  TenantBook book;
+  const int32_t anna = wait(book, "anna");
+  const int32_t bert = wait(book, "bert");
   book.charge_prompt(bert, 50);
-  book.enter("anna");
+  book.begin_waiting(anna);
   EXPECT_EQ(book.served(anna), 0);
 }
 
@@ -71,7 +105,7 @@ TEST(TenantBook, ForgetsWhoIsAwayAndWasServedLeastWhenThereAreTooMany) {
   TenantBook book;
   for (int32_t i = 0; i < TenantBook::kTenantsMax; ++i) {
     const int32_t tenant = book.enter("t" + std::to_string(i));
-    book.charge_prompt(tenant, 1000 + i);  // on top of the 1000 of the first, to which all later ones are lifted
+    book.charge_prompt(tenant, 1000 + i);
   }
   for (const char* away : {"t7", "t8", "t9"}) {
     const int32_t tenant = book.enter(away);
@@ -82,7 +116,21 @@ TEST(TenantBook, ForgetsWhoIsAwayAndWasServedLeastWhenThereAreTooMany) {
   EXPECT_EQ(place, 7);
   EXPECT_EQ(book.name(place), "one more");
   EXPECT_EQ(book.running(place), 0);
-  EXPECT_EQ(book.served(book.enter("t8")), 2008) << "still known";
+  EXPECT_EQ(book.served(book.enter("t8")), 1008) << "still known";
+}
+
+TEST(TenantBook, DoesNotForgetWhoWaitedLast) {
+  TenantBook book;
+  const int32_t last = wait(book, "t0");
+  book.end_waiting(last);
+  book.leave(last);
+  for (int32_t i = 1; i < TenantBook::kTenantsMax; ++i) {
+    const int32_t tenant = book.enter("t" + std::to_string(i));
+    book.charge_prompt(tenant, i);
+    book.leave(tenant);
+  }
+  EXPECT_EQ(book.enter("one more"), 1);
+  EXPECT_EQ(book.name(last), "t0");
 }
 
 TEST(TenantBook, GrowsWhenNobodyIsAway) {
@@ -96,6 +144,7 @@ TEST(TenantBookDeathTest, KnowsWhoIsHere) {
   const int32_t anna = book.enter("anna");
   book.leave(anna);
   EXPECT_DEATH(book.leave(anna), "present > 0");
+  EXPECT_DEATH(book.end_waiting(anna), "waiting > 0");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -149,6 +150,53 @@ TEST(B26_OverloadOverGrpc, b_AFullQueueRefusesAtOnceAndSaysWhenToTryAgain) {
     EXPECT_GE(std::stoi(end.retry_after_ms), 1);
   }
   EXPECT_EQ(served, 3);
+  EXPECT_TRUE(daemon.becomes_idle());
+}
+
+grpc::Status explain(v1::Inference::Stub& stub, grpc::ClientContext& context) {
+  v1::ExplainResponse response;
+  return stub.Explain(&context, make_request("x", 10), &response);
+}
+
+TEST(GrpcOverload, QuestionsBeyondABoundAreRefusedAtOnceAndTheOthersAnswered) {
+  constexpr int kTooMany = 8;
+  TestDaemon daemon;
+  daemon.executor().hold();
+  const auto stub = daemon.new_stub();
+  OpenStream running(*stub, make_request("x", 10));
+  ASSERT_TRUE(eventually([&] { return daemon.core().stats().running == 1; }));
+  std::atomic<int> refused{0};
+  std::vector<std::future<grpc::Status>> questions;
+  for (int i = 0; i < scheduler::Mailbox::kQuestionsMax + kTooMany; ++i) {
+    questions.push_back(std::async(std::launch::async, [&] {
+      grpc::ClientContext context;
+      const grpc::Status status = explain(*stub, context);
+      refused += status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
+      return status;
+    }));
+  }
+  EXPECT_TRUE(eventually([&] { return refused == kTooMany; }));  // while the step is held
+  daemon.executor().release();
+  int answered = 0;
+  for (auto& question : questions) answered += question.get().ok() ? 1 : 0;
+  EXPECT_EQ(answered, scheduler::Mailbox::kQuestionsMax);
+  EXPECT_EQ(running.read_to_end().finished().usage().completion_tokens(), 10);
+  EXPECT_TRUE(daemon.calls_end());
+}
+
+TEST(GrpcOverload, AQuestionWhoseClientLeftHarmsNobody) {
+  TestDaemon daemon;
+  daemon.executor().hold();
+  const auto stub = daemon.new_stub();
+  OpenStream running(*stub, make_request("x", 10));
+  ASSERT_TRUE(eventually([&] { return daemon.core().stats().running == 1; }));
+  grpc::ClientContext context;
+  auto question = std::async(std::launch::async, [&] { return explain(*stub, context); });
+  context.TryCancel();
+  EXPECT_EQ(question.get().error_code(), grpc::StatusCode::CANCELLED);
+  daemon.executor().release();
+  EXPECT_EQ(running.read_to_end().finished().usage().completion_tokens(), 10);
+  EXPECT_TRUE(daemon.calls_end());
   EXPECT_TRUE(daemon.becomes_idle());
 }
 

@@ -67,6 +67,7 @@ TEST(Replay, SharedTokensAreComputedOnce) {
 
 TEST(Replay, DeadlinesExpireAndFullQueuesRefuse) {
   std::vector<TracedArrival> arrivals(4, {.prompt_tokens = 4, .max_tokens = 9, .output_tokens = 9});
+  for (size_t i = 1; i < arrivals.size(); ++i) arrivals[i].at = milliseconds(1);  // while the first runs
   arrivals[1].deadline = milliseconds(30);
   ReplayConfig config = ten_ms_steps();
   config.scheduler.max_running = 1;
@@ -75,11 +76,16 @@ TEST(Replay, DeadlinesExpireAndFullQueuesRefuse) {
   EXPECT_EQ(report.requests[0].end, End::kFinished);
   EXPECT_EQ(report.requests[1].end, End::kExpired);
   EXPECT_EQ(report.requests[1].output_tokens, 0);
+  EXPECT_EQ(report.requests[2].end, End::kRefused);
+  EXPECT_EQ(report.requests[3].end, End::kRefused);
+  config.waits_for_room = true;
+  EXPECT_EQ(run(arrivals, config).requests[3].end, End::kFinished);
 }
 
 TEST(Replay, StopsWhereItIsToldTo) {
   ReplayConfig config = ten_ms_steps();
   config.steps_max = 5;
+  config.waits_for_room = true;
   const auto endless = [](uint64_t) {
     return std::optional(TracedArrival{.prompt_tokens = 4, .max_tokens = 100, .output_tokens = 100});
   };

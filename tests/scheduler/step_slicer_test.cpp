@@ -1,0 +1,101 @@
+#include "scheduler/step_slicer.h"
+
+#include <deque>
+
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/serving_fixture.h"
+
+namespace sluice::scheduler {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int32_t kBlockSize = 4;
+
+/// Answers were foretold to end after 10 tokens, and none of those foretold has come.
+LengthBook doubted_book() {
+  LengthBook book;
+  for (int i = 0; i < 400; ++i) book.note_finished(0, 10, false);
+  book.refresh({});
+  for (int i = 0; i < 60; ++i) book.note_drawn(0, 9, false);
+  return book;
+}
+
+class Slicer : public ::testing::Test {
+ protected:
+  /// A sequence that has drawn `drawn` tokens, the last of them at `last`, and may have `final_tokens` in all.
+  Sequence& run(int32_t prompt, int32_t drawn, int32_t final_tokens, TimePoint last) {
+    const uint64_t number = requests_.size();
+    Request& request = requests_.emplace_back(make_submission(number + 1, prompt, final_tokens - prompt), number, 0);
+    Sequence& sequence = request.sequences().front();
+    sequence.admit(pool_.new_table(pool_.capacity()), 0, number + 1);
+    sequence.begin_slice(last);
+    while (sequence.table().count() < pool_.blocks_for(prompt)) sequence.take_block();
+    sequence.advance(prompt);
+    for (int32_t i = 0; i < drawn; ++i) {
+      if (i > 0) advance(sequence);
+      sequence.append(0, false, last);
+    }
+    running_.add({&sequence, &request, 0});
+    return sequence;
+  }
+  void advance(Sequence& sequence) {
+    while (sequence.table().count() < pool_.blocks_for(sequence.token_count())) sequence.take_block();
+    sequence.advance(1);
+  }
+  const StepPlan& slice(TimePoint now) {
+    plan_.clear();
+    running_.measure(pool_);
+    slicer_.slice(running_, limits_, now, plan_);
+    return plan_;
+  }
+  void commit(TimePoint now) {
+    for (const Slice& slice : plan_.slices) {
+      slice.sequence->advance(slice.length);
+      slice.sequence->append(0, false, now);
+    }
+  }
+
+  const LengthBook lengths_ = doubted_book();
+  const StepTimeModel model_;
+  const SchedulerConfig limits_;
+  kvcache::SharedBlockPool pool_{7, kBlockSize};
+  PauseMargin margin_{0.005};
+  std::deque<Request> requests_;
+  RunningRows running_;
+  StepSlicer slicer_{pool_, lengths_, model_, margin_};
+  StepPlan plan_;
+};
+
+// Both need 3 more blocks, and 3 are free. The first is to go on at full speed, but still has a place; the second is
+// slow, and takes one of the three for the token that it is due. Now the 2 that are left are all that it needs, so the
+// first can't take one; were the second held back all the same, nobody would go on.
+TEST_F(Slicer, NeverHoldsBackWhomTheOthersWaitFor) {
+  const TimePoint begin = TimePoint(milliseconds(1000));
+  const Sequence& fast = run(4, 4, 20, begin);
+  const Sequence& slow = run(5, 4, 20, begin - milliseconds(300));
+  ASSERT_EQ(pool_.counts().free, 3);
+  ASSERT_EQ(slice(begin).decode_rows, 2);
+  ASSERT_FALSE(fast.is_slow());
+  ASSERT_TRUE(slow.is_slow());
+  commit(begin + milliseconds(10));
+  ASSERT_EQ(pool_.counts().free, 2);
+
+  const StepPlan& plan = slice(begin + milliseconds(10));
+  EXPECT_EQ(plan.paused_rows, 1);
+  ASSERT_EQ(plan.decode_rows, 1);
+  EXPECT_EQ(plan.slices.front().sequence, &slow);
+}
+
+TEST_F(Slicer, DrawsSlowlyForThoseWhoAreSlow) {
+  const TimePoint begin = TimePoint(milliseconds(1000));
+  run(4, 4, 16, begin);
+  const Sequence& slow = run(4, 4, 20, begin);
+  ASSERT_EQ(slice(begin).decode_rows, 1);
+  EXPECT_TRUE(slow.is_slow());
+  EXPECT_EQ(slice(begin + milliseconds(RowThrottle::kIntervalMs)).decode_rows, 2);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler
