@@ -228,7 +228,7 @@ def test_the_queue_is_bounded_in_tokens_and_per_tenant(start):
 # --- what the daemon says --------------------------------------------------------------------------------------------------------------------------
 
 
-def explain(daemon, *args, tenant=None, **options):
+def explain(daemon, *args, **options):
     return daemon.stub.Explain(make_request(*args, **options), timeout=20 * PATIENCE)
 
 
