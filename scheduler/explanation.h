@@ -18,7 +18,7 @@ struct Explanation {
   int32_t final_blocks = 0;   ///< at its cap, for one sequence
   int32_t free_blocks = 0;
   int32_t capacity_blocks = 0;
-  bool is_timed = false;  ///< enough is known to foretell times
+  bool is_timed = false;  ///< enough is known to foretell times; what follows is without meaning otherwise
   Duration start{};       ///< from now to its first slice
   Duration first_token{};
   Duration finish{};  ///< after as many tokens as are to be expected

@@ -16,6 +16,10 @@ constexpr double kPrefillScale = 256;
 constexpr double kRowScale = 16;
 constexpr double kContextScale = 8192;
 constexpr double kPairScale = 65536;
+constexpr size_t kPrefillTerm = 1;
+constexpr size_t kPairTerm = 4;
+constexpr int64_t kReach = 16;  // times what was seen in a step
+static_assert(kPairScale / kPrefillScale == 256);
 
 }  // namespace
 
@@ -65,6 +69,7 @@ void StepTimeModel::note(const StepLoad& load, Duration took) {
   }
   ++count_;
   prefill_tokens_seen_ = std::max(prefill_tokens_seen_, load.prefill_tokens);
+  prefill_pairs_seen_ = std::max(prefill_pairs_seen_, load.prefill_pairs);
   fit();
 }
 
@@ -77,8 +82,15 @@ void StepTimeModel::fit() {
       for (size_t j = 0; j < kTerms; ++j) rest -= j == i ? 0 : products_[i][j] * weights_[j];
       const double scale = products_[i][i] * (1 + kRidge);
       if (scale > 0) weights_[i] = std::max(0.0, rest / scale);
+      // Short prompts tell tokens and pairs hardly apart, and a long one has a thousand times the pairs. A pair costs a
+      // dot product and a token all the weights, so that it never comes near a 256th of one.
+      if (i == kPairTerm) weights_[i] = std::min(weights_[i], weights_[kPrefillTerm]);
     }
   }
+}
+
+bool StepTimeModel::reaches(int64_t prefill_pairs) const {
+  return is_known() && prefill_pairs <= kReach * prefill_pairs_seen_;
 }
 
 Duration StepTimeModel::predict(const StepLoad& load) const {

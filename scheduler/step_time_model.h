@@ -18,6 +18,8 @@ class StepTimeModel {
 
   /// Enough has been seen to predict at all.
   bool is_known() const { return count_ >= kStepsMin; }
+  /// Whether steps with about so many pairs were seen, so that one of them can be predicted.
+  bool reaches(int64_t prefill_pairs) const;
   /// Zero as long as nothing is known.
   Duration predict(const StepLoad& load) const;
   /// The most prompt tokens, at most `limit`, for which base plus these tokens, each looking at about `context` keys,
@@ -44,6 +46,7 @@ class StepTimeModel {
   double relative_error_ = 0;
   int32_t count_ = 0;
   int32_t prefill_tokens_seen_ = 0;  // the most in one step
+  int64_t prefill_pairs_seen_ = 0;   // the same
 };
 
 }  // namespace sluice::scheduler

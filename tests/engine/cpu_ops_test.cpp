@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "engine/backend.h"
@@ -376,6 +377,8 @@ TEST_P(BackendOps, TakesTheMemoryOfAStepAtLoad) {
   constexpr int32_t kVocab = 50000;
   constexpr int32_t kTokens = 4096;
   constexpr int64_t kSmall = int64_t{1} << 20;
+  // A worker's first allocation would otherwise set 64 MiB of addresses aside for it.
+  ASSERT_EQ(mallopt(M_ARENA_MAX, 1), 1);
   const auto backend = make_backend();
   const auto norm = make_tensor(TensorType::kF32, {32}, random_);
   const auto head = make_tensor(TensorType::kQ8_0, {32, kVocab}, random_);

@@ -106,6 +106,25 @@ TEST(StepTimeModel, TrustsAtMostTwiceWhatAStepHasHad) {
   EXPECT_EQ(model.prefill_tokens_within(std::chrono::seconds(3), {}, 0, 1000), 100);
 }
 
+TEST(StepTimeModel, AFewShortPromptsDoNotMakeALongOneLookEndless) {
+  StepTimeModel model;
+  // As if their time came from their pairs: 1 ms for 3 pairs, 2 for 6, 4 for 15.
+  for (int i = 0; i < 20; ++i) {
+    model.note({.prefill_tokens = 2, .prefill_pairs = 3}, std::chrono::milliseconds(1));
+    model.note({.prefill_tokens = 3, .prefill_pairs = 6}, std::chrono::milliseconds(2));
+    model.note({.prefill_tokens = 5, .prefill_pairs = 15}, std::chrono::milliseconds(4));
+  }
+  const StepPrices prices = model.prices();
+  EXPECT_LE(prices.prefill_pair_ms, prices.prefill_token_ms / 256 + 1e-12);
+  EXPECT_TRUE(model.reaches(15 * 16));
+  EXPECT_FALSE(model.reaches(15 * 16 + 1));
+}
+
+TEST(StepTimeModel, ReachesNothingBeforeItKnowsAnything) {
+  StepTimeModel model;
+  EXPECT_FALSE(model.reaches(0));
+}
+
 TEST(StepTimeModel, FollowsAMachineThatGetsSlower) {
   StepTimeModel model = taught(1000);
   std::mt19937_64 random(3);

@@ -27,7 +27,11 @@ class RequestTraceTest : public ::testing::Test {
     return read;
   }
 
-  const std::string path_ = (std::filesystem::path(::testing::TempDir()) / "request_trace_test.jsonl").string();
+  // Tests run side by side, each in a process of its own.
+  const std::string path_ =
+      (std::filesystem::path(::testing::TempDir()) /
+       (std::string("request_trace_") + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".jsonl"))
+          .string();
 };
 
 TEST_F(RequestTraceTest, SaysWhenARequestCameAndHowLongEverythingWas) {
