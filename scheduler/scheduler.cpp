@@ -151,7 +151,10 @@ void Scheduler::foretell(const Submission& submission, const Admitter::Outlook& 
   // In chunks, each of which waits for the rows that decode.
   const int32_t chunks = (prompt - 1) / std::max(1, limits_.tokens_per_step - running_count()) + 1;
   explanation.is_timed = step_time_.reaches(prefill.prefill_pairs / chunks);
-  if (!explanation.is_timed) return;
+  if (!explanation.is_timed) {
+    explanation.start = {};
+    return;
+  }
   explanation.first_token = explanation.start + step_time_.predict(prefill) + step * (chunks - 1);
   decode.decode_rows += 1;
   const double length = lengths_.at(0).mean_left(0, submission.max_new_tokens);
