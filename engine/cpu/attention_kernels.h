@@ -70,8 +70,9 @@ class Attention {
   void compute(int32_t span, float* partial) {
     const int32_t key_count = state_.key_count(span);
     const int32_t first_query = state_.first_query(span);
+    // Values are read up to the padded size: in place only where that is theirs, or the cache's last row would be left.
     const bool is_direct =
-        query_count_ <= V::kQueries && task_.block_size % kKeyLanes == 0 && task_.head_dim % V::kLanes == 0;
+        query_count_ <= V::kQueries && task_.block_size % kKeyLanes == 0 && task_.head_dim == padded_dim_;
     if (is_direct) {
       compute_from(PagedSpan<V, Element>(task_, span), span, key_count, first_query, partial);
     } else {
