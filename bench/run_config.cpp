@@ -1,7 +1,8 @@
 #include "bench/run_config.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "base/tenant_name.h"
 
 namespace sluice::bench {
 namespace {
@@ -38,9 +39,7 @@ Status RunConfig::validate() const {
     return invalid_field("--prompt-tokens", "must be N or N..M with 1 <= N <= M");
   }
   if (shared_prefix_tokens < 0) return invalid_field("--shared-prefix-tokens", "must not be negative");
-  const bool is_printable = std::all_of(tenant.begin(), tenant.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (!is_printable || tenant.size() > 128)
-    return invalid_field("--tenant", "must be at most 128 bytes of printable ASCII");
+  SLUICE_RETURN_IF_ERROR(check_tenant_name("--tenant", tenant));
   if (output_tokens < 1) return invalid_field("--output-tokens", "must be at least 1");
   return {};
 }

@@ -1,8 +1,8 @@
 #include "cli/complete_options.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "base/tenant_name.h"
 #include "cli/number_option.h"
 #include "cli/text_input.h"
 
@@ -97,13 +97,6 @@ Status set_prompt(const CompleteOptions& options, std::istream& in, v1::Complete
   return {};
 }
 
-/// gRPC aborts on metadata that it can't send.
-Status check_tenant(const std::string& tenant) {
-  const bool is_printable = std::all_of(tenant.begin(), tenant.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (is_printable && tenant.size() <= 128) return {};
-  return invalid_argument("the --tenant name must be at most 128 bytes of printable ASCII");
-}
-
 }  // namespace
 
 void add_complete_options(CLI::App& app, CompleteOptions& options) {
@@ -135,7 +128,8 @@ Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istr
   if (options.logprobs) request.mutable_response()->set_logprobs(*options.logprobs);
   if (options.echo) request.mutable_response()->set_echo(true);
   if (options.n) request.set_n(*options.n);
-  SLUICE_RETURN_IF_ERROR(check_tenant(options.connection.tenant));
+  // gRPC aborts on metadata that it can't send.
+  SLUICE_RETURN_IF_ERROR(check_tenant_name("--tenant", options.connection.tenant));
   if (options.priority) request.set_priority(*options.priority);
   if (options.cache_salt) {
     SLUICE_RETURN_IF_ERROR(check_utf8(*options.cache_salt, "the --cache-salt text"));

@@ -9,18 +9,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Nothing is set when nothing was given.
-v1::Limits wanted_limits(const LimitsOptions& options) {
-  v1::Limits limits;
-  if (options.max_running) limits.set_max_running(*options.max_running);
-  if (options.max_running_per_tenant) limits.set_max_running_per_tenant(*options.max_running_per_tenant);
-  if (options.max_queued_requests) limits.set_max_queued_requests(*options.max_queued_requests);
-  if (options.max_queued_tokens) limits.set_max_queued_tokens(*options.max_queued_tokens);
-  if (options.max_queued_per_tenant) limits.set_max_queued_per_tenant(*options.max_queued_per_tenant);
-  if (options.tokens_per_step) limits.set_tokens_per_step(*options.tokens_per_step);
-  if (options.tpot_target_ms) limits.set_tpot_target_ms(*options.tpot_target_ms);
-  if (options.admission) limits.set_admission(*options.admission);
-  return limits;
+template <typename Number>
+void add_limit(CLI::App& app, v1::Limits& wanted, const char* name, void (v1::Limits::*set)(Number), const char* help) {
+  const auto take = [&wanted, name, set](const std::string& text) {
+    const std::optional<Number> number = parse_number<Number>(text);
+    if (!number) throw not_a_number(name, text);
+    (wanted.*set)(*number);
+  };
+  app.add_option_function<std::string>(name, take, help)->type_name("N");
 }
 
 Json to_json(const v1::Limits& limits) {
@@ -45,9 +41,8 @@ void print(std::ostream& out, const v1::Limits& limits) {
 Result<v1::Limits> ask(const LimitsOptions& options) {
   client::InferenceClient daemon(options.connection.address);
   SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
-  const v1::Limits wanted = wanted_limits(options);
-  if (wanted.ByteSizeLong() == 0) return daemon.get_limits(call_options(options.connection));
-  return daemon.set_limits(wanted, call_options(options.connection));
+  if (options.wanted.ByteSizeLong() == 0) return daemon.get_limits(call_options(options.connection));
+  return daemon.set_limits(options.wanted, call_options(options.connection));
 }
 
 }  // namespace
@@ -55,15 +50,21 @@ Result<v1::Limits> ask(const LimitsOptions& options) {
 void add_limits_options(CLI::App& app, LimitsOptions& options) {
   add_connection_options(app, options.connection);
   app.add_flag("--json", options.json, "Print JSON");
-  add_number(app, "--max-running", options.max_running, "Sequences in one step");
-  add_number(app, "--max-running-per-tenant", options.max_running_per_tenant, "The same of one tenant; 0: no limit");
-  add_number(app, "--max-queued-requests", options.max_queued_requests, "Waiting requests");
-  add_number(app, "--max-queued-tokens", options.max_queued_tokens, "Tokens of their prompts together");
-  add_number(app, "--max-queued-per-tenant", options.max_queued_per_tenant,
-             "Waiting requests of one tenant; 0: no limit");
-  add_number(app, "--tokens-per-step", options.tokens_per_step, "Tokens in one step");
-  add_number(app, "--tpot-target-ms", options.tpot_target_ms, "Bound on steps with running streams; 0: none");
-  app.add_option("--admission", options.admission, "adaptive, plan or reserve")->type_name("POLICY");
+  v1::Limits& wanted = options.wanted;
+  add_limit(app, wanted, "--max-running", &v1::Limits::set_max_running, "Sequences in one step");
+  add_limit(app, wanted, "--max-running-per-tenant", &v1::Limits::set_max_running_per_tenant,
+            "The same of one tenant; 0: no limit");
+  add_limit(app, wanted, "--max-queued-requests", &v1::Limits::set_max_queued_requests, "Waiting requests");
+  add_limit(app, wanted, "--max-queued-tokens", &v1::Limits::set_max_queued_tokens, "Tokens of their prompts together");
+  add_limit(app, wanted, "--max-queued-per-tenant", &v1::Limits::set_max_queued_per_tenant,
+            "Waiting requests of one tenant; 0: no limit");
+  add_limit(app, wanted, "--tokens-per-step", &v1::Limits::set_tokens_per_step, "Tokens in one step");
+  add_limit(app, wanted, "--tpot-target-ms", &v1::Limits::set_tpot_target_ms,
+            "Bound on steps with running streams; 0: none");
+  app.add_option_function<std::string>(
+         "--admission", [&wanted](const std::string& policy) { wanted.set_admission(policy); },
+         "adaptive, plan or reserve")
+      ->type_name("POLICY");
 }
 
 ExitCode run_limits(const LimitsOptions& options, const Terminal& terminal) {

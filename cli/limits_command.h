@@ -1,11 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "cli/connection_options.h"
 #include "cli/terminal.h"
+#include "sluice/v1/control.pb.h"
 
 namespace CLI {
 class App;
@@ -17,14 +14,7 @@ namespace sluice::cli {
 struct LimitsOptions {
   ConnectionOptions connection;
   bool json = false;
-  std::optional<int32_t> max_running;
-  std::optional<int32_t> max_running_per_tenant;
-  std::optional<int32_t> max_queued_requests;
-  std::optional<int64_t> max_queued_tokens;
-  std::optional<int32_t> max_queued_per_tenant;
-  std::optional<int32_t> tokens_per_step;
-  std::optional<double> tpot_target_ms;
-  std::optional<std::string> admission;
+  v1::Limits wanted;  ///< nothing is set when nothing was given
 };
 
 void add_limits_options(CLI::App& app, LimitsOptions& options);

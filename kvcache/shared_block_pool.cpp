@@ -29,11 +29,6 @@ void BlockTable::share(int32_t block) {
   pool_->share(place_, block);
 }
 
-void BlockTable::drop_last(int32_t n) {
-  SLUICE_CHECK(n >= 0 && n <= count());
-  if (pool_ != nullptr) pool_->drop_last(place_, n);
-}
-
 void BlockTable::release() {
   if (pool_ == nullptr) return;
   pool_->end_table(place_);
@@ -144,15 +139,6 @@ void SharedBlockPool::append(int32_t place, int32_t block) {
   }
 }
 
-void SharedBlockPool::drop_last(int32_t place, int32_t n) {
-  std::vector<int32_t>& blocks = holding(place).blocks;
-  // Last block first: empty ones are then taken in the order this table had, and cached ones evicted in the other.
-  for (int32_t i = 0; i < n; ++i) {
-    give_back(place, blocks.back());
-    blocks.pop_back();
-  }
-}
-
 void SharedBlockPool::give_back(int32_t place, int32_t block) {
   Block& state = at(block);
   SLUICE_CHECK(state.holder_count > 0);
@@ -176,7 +162,9 @@ void SharedBlockPool::free(int32_t block) {
 }
 
 void SharedBlockPool::end_table(int32_t place) {
-  drop_last(place, static_cast<int32_t>(holding(place).blocks.size()));
+  std::vector<int32_t>& blocks = holding(place).blocks;
+  // Last block first: empty ones are then taken in the order this table had, and cached ones evicted in the other.
+  for (; !blocks.empty(); blocks.pop_back()) give_back(place, blocks.back());
   SLUICE_CHECK(holding(place).owned_count == 0);
   no_holding_.push_back(place);
 }

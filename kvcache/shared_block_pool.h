@@ -35,9 +35,6 @@ class BlockTable {
   void take();
   /// Appends a block whose content is another table's or is kept. It isn't in this table yet.
   void share(int32_t block);
-  /// Undoes the last n appends, for an admission that was tried and refused. Their blocks are given back as by
-  /// release(); content that take() cost isn't restored.
-  void drop_last(int32_t n);
   /// Gives back all blocks; the table is then as if default-constructed. Those in no other table are free: cached when
   /// their content is kept, and then evicted after all blocks given back before, the last of the table first (what a
   /// block holds is of no use without what came before it); otherwise empty.
@@ -120,7 +117,6 @@ class SharedBlockPool {
   int32_t evict();
   void share(int32_t place, int32_t block);
   void append(int32_t place, int32_t block);
-  void drop_last(int32_t place, int32_t n);
   void give_back(int32_t place, int32_t block);
   void free(int32_t block);
   void end_table(int32_t place);

@@ -2,9 +2,9 @@
 
 namespace sluice::scheduler {
 bool admit_by_reserve(const AdmissionView& view) {
-  int64_t finally_owned = 0;
-  for (const SequenceLoad& sequence : view.sequences) finally_owned += sequence.final_blocks - sequence.shared();
-  return finally_owned <= view.capacity_for_owned();
+  int64_t owned = 0;
+  for (const SequenceLoad& sequence : view.sequences) owned += sequence.finally_owned();
+  return owned <= view.capacity_for_owned();
 }
 
 bool admit_by_plan(const AdmissionView& view, LockstepPeak& peak) {

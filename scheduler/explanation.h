@@ -1,15 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "scheduler/shortage.h"
 
 namespace sluice::scheduler {
 
+/// When a request gets somewhere, from now.
+struct RequestTimes {
+  Duration start{};  ///< its first slice
+  Duration first_token{};
+  Duration finish{};  ///< after as many tokens as are to be expected
+};
+
 /// What would become of a request that came now.
 struct Explanation {
-  bool never_fits = false;  ///< not even alone; the rest but the blocks is then without meaning
+  bool never_fits = false;  ///< not even alone; then nothing but the blocks is told
   bool is_admitted_now = false;
   Shortage shortage = Shortage::kNone;  ///< what it lacks, if it would have to wait or be refused
   int32_t requests_before = 0;          ///< waiting ones that would be served first
@@ -18,10 +26,7 @@ struct Explanation {
   int32_t final_blocks = 0;   ///< at its cap, for one sequence
   int32_t free_blocks = 0;
   int32_t capacity_blocks = 0;
-  bool is_timed = false;  ///< enough is known to foretell times; what follows is without meaning otherwise
-  Duration start{};       ///< from now to its first slice
-  Duration first_token{};
-  Duration finish{};  ///< after as many tokens as are to be expected
+  std::optional<RequestTimes> times = std::nullopt;  ///< nothing until enough is known to foretell them
 };
 
 }  // namespace sluice::scheduler

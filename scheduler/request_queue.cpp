@@ -94,9 +94,11 @@ const Request* RequestQueue::first() const {
   return soonest.next->second;
 }
 
-int32_t RequestQueue::unstarted_count(int32_t tenant) const {
-  const auto count = count_by_tenant_.find(tenant);
-  return count == count_by_tenant_.end() ? 0 : count->second;
+WaitingLoad RequestQueue::unstarted(int32_t tenant) const {
+  const auto own = count_by_tenant_.find(tenant);
+  return {.requests = unstarted_count_,
+          .prompt_tokens = unstarted_prompt_tokens_,
+          .tenants_requests = own == count_by_tenant_.end() ? 0 : own->second};
 }
 
 int32_t RequestQueue::unstarted_before(int32_t priority) const {

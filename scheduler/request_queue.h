@@ -12,6 +12,13 @@
 
 namespace sluice::scheduler {
 
+/// Requests of which no sequence was ever admitted.
+struct WaitingLoad {
+  int32_t requests = 0;
+  int64_t prompt_tokens = 0;
+  int32_t tenants_requests = 0;  ///< of these, one tenant's
+};
+
 /// Requests with sequences that wait for admission, in the order in which they are served: by priority, then the tenant
 /// who was served least, then his requests already begun, then his earliest deadline, then arrival. Lends its requests
 /// and the book, which it tells who waits.
@@ -43,7 +50,7 @@ class RequestQueue {
   /// Requests of which no sequence was ever admitted, and the tokens of their prompts.
   int32_t unstarted_count() const { return unstarted_count_; }
   int64_t unstarted_prompt_tokens() const { return unstarted_prompt_tokens_; }
-  int32_t unstarted_count(int32_t tenant) const;
+  WaitingLoad unstarted(int32_t tenant) const;
   /// Unstarted requests that would be served no later than one of this priority.
   int32_t unstarted_before(int32_t priority) const;
 

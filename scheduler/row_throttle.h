@@ -15,7 +15,7 @@ namespace sluice::scheduler {
 /// The safe state alone would let everybody run until hardly a block is free, and then stop all but one for seconds. So
 /// when blocks get scarce and the lengths that were foretold are not to be trusted (OutputLengths), those that need the
 /// fewest blocks go on at full speed, as many as can run to their caps with the blocks there are, and the others draw a
-/// token every kInterval: a block then lasts them several seconds, and no stream falls silent. Once throttled, they
+/// token every kIntervalMs: a block then lasts them several seconds, and no stream falls silent. Once throttled, they
 /// stay so until even their caps fit together. Either sign alone comes by chance: a full cache is what admission aims
 /// at, and in some thousand answers a few dozen in a row are long.
 class RowThrottle {

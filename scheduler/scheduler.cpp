@@ -74,24 +74,19 @@ Status Scheduler::never_fits(const Submission& submission) const {
 
 Status Scheduler::misses_deadline(const Submission& submission, TimePoint now) {
   if (submission.deadline <= now || !step_time_.is_known()) return {};  // the plan ends what is past
-  const Explanation explanation = explain(submission);
+  const std::optional<RequestTimes> times = explain(submission).times;
   // As long as nothing is known of answers' lengths, a wait can only be guessed at by caps, which most don't reach.
-  const bool is_guess = explanation.start > Duration::zero() && !lengths_.at(0).is_known();
-  if (!explanation.is_timed || is_guess) return {};
-  const auto text = [](Duration duration) { return std::to_string(static_cast<int64_t>(to_milliseconds(duration))); };
+  if (!times || (times->start > Duration::zero() && !lengths_.at(0).is_known())) return {};
   const Duration left = submission.deadline - now;
-  if (explanation.first_token > left) {
-    return deadline_exceeded("the deadline is in " + text(left) + " ms and the first token is predicted in " +
-                             text(explanation.first_token) + " ms");
-  }
-  if (explanation.finish > left) {
-    return deadline_exceeded("the deadline is in " + text(left) + " ms and the last token is predicted in " +
-                             text(explanation.finish) + " ms");
-  }
-  return {};
+  if (times->finish <= left) return {};
+  const auto text = [](Duration duration) { return std::to_string(static_cast<int64_t>(to_milliseconds(duration))); };
+  const bool is_first_late = times->first_token > left;
+  return deadline_exceeded("the deadline is in " + text(left) + " ms and the " + (is_first_late ? "first" : "last") +
+                           " token is predicted in " + text(is_first_late ? times->first_token : times->finish) +
+                           " ms");
 }
 
-Explanation Scheduler::explain(Submission submission) {
+Explanation Scheduler::explain(const Submission& submission) {
   const kvcache::SharedBlockCounts counts = pool_.counts();
   Explanation explanation{.requests_before = queue_.unstarted_before(submission.priority),
                           .prompt_tokens = static_cast<int32_t>(submission.prompt.size()),
@@ -105,63 +100,40 @@ Explanation Scheduler::explain(Submission submission) {
   if (explanation.is_admitted_now || explanation.never_fits) return explanation;
   running_.measure(pool_);
   const int32_t tenant = tenants_.enter(submission.tenant);
-  Request request(std::move(submission), next_arrival_number_, tenant);
-  const Admitter::Outlook outlook =
-      admitter_.outlook(limits_, slicer_.is_jammed(), request.sequences().front(), tenant);
+  Sequence sequence(submission, 0);
+  const Admitter::Outlook outlook = admitter_.outlook(limits_, slicer_.is_jammed(), sequence, tenant);
   explanation.cached_tokens = outlook.cached_tokens;
   explanation.shortage = outlook.shortage;
-  const bool are_others_first = queue_.has_before(request.submission().priority);
+  const bool are_others_first = queue_.has_before(submission.priority);
   if (are_others_first && outlook.shortage == Shortage::kNone) explanation.shortage = Shortage::kOrder;
   explanation.is_admitted_now = explanation.shortage == Shortage::kNone;
-  if (!explanation.is_admitted_now && is_queue_full_for(request)) explanation.shortage = Shortage::kQueue;
-  foretell(request.submission(), outlook, explanation);
+  explanation.times = times_of(submission, outlook, explanation);
+  if (!explanation.is_admitted_now && !overflow_beside(queue_.unstarted(tenant), submission).ok()) {
+    explanation.shortage = Shortage::kQueue;
+  }
   tenants_.leave(tenant);
   return explanation;
 }
 
-/// Whether it would be refused if it came now and could not start at once; see overflow_of().
-bool Scheduler::is_queue_full_for(const Request& request) const {
-  const int64_t tokens = queue_.unstarted_prompt_tokens();
-  const auto prompt = static_cast<int64_t>(request.submission().prompt.size());
-  const int32_t own_max = limits_.max_queued_per_tenant;
-  return queue_.unstarted_count() >= limits_.max_queued_requests ||
-         (tokens > 0 && tokens + prompt > limits_.max_queued_tokens) ||
-         (own_max > 0 && queue_.unstarted_count(request.tenant()) >= own_max);
-}
-
-void Scheduler::answer(Explain question) {
-  const RequestId id = question.submission.id;
-  events_.push_back({id, Explained{explain(std::move(question.submission))}});
+void Scheduler::answer(const Explain& question) {
+  events_.push_back({question.submission.id, Explained{explain(question.submission)}});
 }
 
 /// Those before it start one by one at the pace at which requests have been leaving, after the first has found room.
-void Scheduler::foretell(const Submission& submission, const Admitter::Outlook& outlook,
-                         Explanation& explanation) const {
-  explanation.is_timed = step_time_.is_known();
-  if (!explanation.is_timed) return;
-  StepLoad decode{.decode_rows = running_count()};
-  for (const SequenceLoad& load : running_.loads()) decode.context_tokens += load.tokens;
-  const Duration step = std::max(step_time_.predict(decode), Duration(1));
-  explanation.start = step * outlook.steps;
-  if (!explanation.is_admitted_now) explanation.start += departures_.mean() * explanation.requests_before;
-  const auto prompt = static_cast<int32_t>(submission.prompt.size()) - outlook.cached_tokens;
-  StepLoad prefill = decode;
-  prefill.prefill_tokens = prompt;
-  prefill.prefill_pairs = int64_t{prompt} * (outlook.cached_tokens + (prompt + 1) / 2);
-  // In chunks, each of which waits for the rows that decode.
-  const int32_t chunks = (prompt - 1) / std::max(1, limits_.tokens_per_step - running_count()) + 1;
-  explanation.is_timed = step_time_.reaches(prefill.prefill_pairs / chunks);
-  if (!explanation.is_timed) {
-    explanation.start = {};
-    return;
-  }
-  explanation.first_token = explanation.start + step_time_.predict(prefill) + step * (chunks - 1);
-  decode.decode_rows += 1;
-  const double length = lengths_.at(0).mean_left(0, submission.max_new_tokens);
-  const auto rest = std::chrono::duration<double>(to_seconds(step_time_.predict(decode)) * std::max(0.0, length - 1));
-  explanation.finish = explanation.first_token;
-  // Without finished requests only the cap is known, and that most don't reach.
-  if (lengths_.at(0).is_known()) explanation.finish += std::chrono::duration_cast<Duration>(rest);
+std::optional<RequestTimes> Scheduler::times_of(const Submission& submission, const Admitter::Outlook& outlook,
+                                                const Explanation& explanation) const {
+  StepLoad running{.decode_rows = running_count()};
+  for (const SequenceLoad& load : running_.loads()) running.context_tokens += load.tokens;
+  const bool waits = !explanation.is_admitted_now;
+  return foretell({.step_time = step_time_,
+                   .lengths = lengths_.at(0),
+                   .running = running,
+                   .steps_to_start = outlook.steps,
+                   .wait_for_others = waits ? departures_.mean() * explanation.requests_before : Duration::zero(),
+                   .tokens_per_step = limits_.tokens_per_step,
+                   .cached_tokens = outlook.cached_tokens,
+                   .prompt_tokens = explanation.prompt_tokens - outlook.cached_tokens,
+                   .max_new_tokens = submission.max_new_tokens});
 }
 
 void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
@@ -264,7 +236,11 @@ void Scheduler::refuse_overflow(TimePoint now) {
     const auto found = requests_.find(*newest);
     if (found == requests_.end() || found->second.has_started()) continue;
     Request& request = found->second;
-    Status status = overflow_of(request);
+    WaitingLoad others = queue_.unstarted(request.tenant());
+    --others.requests;
+    --others.tenants_requests;
+    others.prompt_tokens -= static_cast<int64_t>(request.submission().prompt.size());
+    Status status = overflow_beside(others, request.submission());
     if (status.ok()) continue;
     if (request.is_accepted()) {
       fail(request, status, now);  // one of its sequences was cancelled before this first plan
@@ -274,24 +250,25 @@ void Scheduler::refuse_overflow(TimePoint now) {
   }
 }
 
-Status Scheduler::overflow_of(const Request& request) const {
+/// Why a request that can't start must not wait beside those others, if it must not.
+Status Scheduler::overflow_beside(const WaitingLoad& others, const Submission& submission) const {
   const auto text = [](int64_t number) { return std::to_string(number); };
-  const int32_t excess = queue_.unstarted_count() - limits_.max_queued_requests;
+  const int32_t excess = others.requests + 1 - limits_.max_queued_requests;
   if (excess > 0) {
     return resource_exhausted("the queue is full: " + text(limits_.max_queued_requests) + " requests are waiting")
         .with_retry_after_ms(departures_.retry_after_ms(excess));
   }
-  const int64_t before = queue_.unstarted_prompt_tokens() - static_cast<int64_t>(request.submission().prompt.size());
-  if (before > 0 && queue_.unstarted_prompt_tokens() > limits_.max_queued_tokens) {
-    return resource_exhausted("the queue is full: prompts of " + text(before) + " tokens are waiting, of at most " +
-                              text(limits_.max_queued_tokens))
+  const int64_t tokens = others.prompt_tokens + static_cast<int64_t>(submission.prompt.size());
+  if (others.prompt_tokens > 0 && tokens > limits_.max_queued_tokens) {
+    return resource_exhausted("the queue is full: prompts of " + text(others.prompt_tokens) +
+                              " tokens are waiting, of at most " + text(limits_.max_queued_tokens))
         .with_retry_after_ms(departures_.retry_after_ms(1));
   }
-  const int32_t own = queue_.unstarted_count(request.tenant());
-  if (limits_.max_queued_per_tenant > 0 && own > limits_.max_queued_per_tenant) {
+  const int32_t own_excess = others.tenants_requests + 1 - limits_.max_queued_per_tenant;
+  if (limits_.max_queued_per_tenant > 0 && own_excess > 0) {
     return resource_exhausted("the tenant's share of the queue is full: " + text(limits_.max_queued_per_tenant) +
                               " of its requests are waiting")
-        .with_retry_after_ms(departures_.retry_after_ms(own - limits_.max_queued_per_tenant));
+        .with_retry_after_ms(departures_.retry_after_ms(own_excess));
   }
   return {};
 }
@@ -306,9 +283,7 @@ void Scheduler::accept_newcomers() {
 int64_t Scheduler::reserved_blocks() const {
   int64_t reserved = pool_.counts().shared;
   for (const RunningRow& row : running_.rows()) {
-    const Sequence& sequence = *row.sequence;
-    reserved += pool_.blocks_for(int64_t{sequence.token_count()} + sequence.left()) - sequence.table().count() +
-                sequence.table().owned_count();
+    reserved += load_of(*row.sequence, row.sequence->table(), row.lengths, pool_).finally_owned();
   }
   return reserved;
 }
@@ -406,7 +381,6 @@ Ledger Scheduler::retire(Request& request, Sequence& sequence, TimePoint now) {
   if (sequence.is_running()) {
     running_.remove(sequence);
     tenants_.note_running(request.tenant(), -1);
-    ++totals_.ended_sequences;
     totals_.paused_sequences += sequence.was_paused() ? 1 : 0;
     if (!sequence.was_paused()) margin_.note_never_paused();
   }

@@ -22,6 +22,7 @@
 #include "scheduler/pause_margin.h"
 #include "scheduler/prefix_sharing.h"
 #include "scheduler/request.h"
+#include "scheduler/request_forecast.h"
 #include "scheduler/request_queue.h"
 #include "scheduler/running_rows.h"
 #include "scheduler/scheduler_config.h"
@@ -40,7 +41,6 @@ struct SchedulerTotals {
   uint64_t refused = 0;           ///< requests
   uint64_t pauses = 0;            ///< sequences left out of a step, each step counted
   uint64_t paused_sequences = 0;  ///< ended ones that ever were
-  uint64_t ended_sequences = 0;   ///< of those admitted
   uint64_t prompt_tokens = 0;     ///< of admitted sequences
   uint64_t cached_tokens = 0;     ///< of these, found in the cache
   double decode_stall_seconds =
@@ -78,9 +78,9 @@ class Scheduler {
   /// is reached by letting requests end.
   void set_limits(const SchedulerConfig& limits);
   /// What would become of this request if it came now. Changes nothing.
-  Explanation explain(Submission submission);
+  Explanation explain(const Submission& submission);
   /// The same as an event.
-  void answer(Explain question);
+  void answer(const Explain& question);
 
   /// Ends what is past its deadline, admits, refuses the newest requests beyond the queue's limits, and slices the
   /// step. The plan is good until commit or fail_all. It is empty only if nothing runs and nothing waits; then there is
@@ -118,14 +118,14 @@ class Scheduler {
   int64_t final_blocks(const Submission& submission) const;
   Status never_fits(const Submission& submission) const;
   Status misses_deadline(const Submission& submission, TimePoint now);
-  bool is_queue_full_for(const Request& request) const;
-  void foretell(const Submission& submission, const Admitter::Outlook& outlook, Explanation& explanation) const;
+  std::optional<RequestTimes> times_of(const Submission& submission, const Admitter::Outlook& outlook,
+                                       const Explanation& explanation) const;
   // plan
   void expire_deadlines(TimePoint now);
   void admit_waiting(TimePoint now);
   void admit(Start start);
   void refuse_overflow(TimePoint now);
-  Status overflow_of(const Request& request) const;
+  Status overflow_beside(const WaitingLoad& others, const Submission& submission) const;
   void accept_newcomers();
   // commit
   void learn(const StepPlan& plan, Duration took);

@@ -17,6 +17,8 @@ struct SequenceLoad {
 
   int32_t need() const { return final_blocks - table; }
   int32_t shared() const { return table - owned; }
+  /// Blocks that it owns at its cap, if nobody else comes to share them.
+  int32_t finally_owned() const { return final_blocks - shared(); }
 };
 
 }  // namespace sluice::scheduler

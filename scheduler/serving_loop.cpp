@@ -18,7 +18,7 @@ struct CommandHandler {
   void operator()(const Cancel& cancel) const { scheduler.cancel(cancel, now); }
   void operator()(const FailAll& fail_all) const { scheduler.fail_all(fail_all.status, now); }
   void operator()(const SetLimits& change) const { scheduler.set_limits(change.limits); }
-  void operator()(Explain& question) const { scheduler.answer(std::move(question)); }
+  void operator()(const Explain& question) const { scheduler.answer(question); }
 };
 
 }  // namespace

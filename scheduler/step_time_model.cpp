@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduler/step_plan.h"
-
 namespace sluice::scheduler {
 namespace {
 
@@ -22,13 +20,6 @@ constexpr int64_t kReach = 16;  // times what was seen in a step
 static_assert(kPairScale / kPrefillScale == 256);
 
 }  // namespace
-
-StepLoad load_of(const StepPlan& plan) {
-  return {.prefill_tokens = plan.prefill_tokens,
-          .decode_rows = plan.decode_rows,
-          .context_tokens = plan.context_tokens,
-          .prefill_pairs = plan.prefill_pairs};
-}
 
 // Scaled so that all terms are of the order of one.
 StepTimeModel::Terms StepTimeModel::terms_of(const StepLoad& load) {

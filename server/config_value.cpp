@@ -24,6 +24,14 @@ bool parse_number(const ConfigScalar& value, Number& number) {
   return error == std::errc() && stop == end && !value.is_quoted;
 }
 
+template <typename Whole>
+Status read_whole(std::string_view key, const ConfigScalar& value, std::string_view type, Whole& field) {
+  Whole number = 0;
+  if (!parse_number(value, number)) return mistyped(key, type, value);
+  field = number;
+  return {};
+}
+
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7f;
@@ -32,17 +40,11 @@ bool is_control(char c) {
 }  // namespace
 
 Status read_value(std::string_view key, const ConfigScalar& value, int32_t& field) {
-  int32_t number = 0;
-  if (!parse_number(value, number)) return mistyped(key, "a whole number that fits 32 bits", value);
-  field = number;
-  return {};
+  return read_whole(key, value, "a whole number that fits 32 bits", field);
 }
 
 Status read_value(std::string_view key, const ConfigScalar& value, int64_t& field) {
-  int64_t number = 0;
-  if (!parse_number(value, number)) return mistyped(key, "a whole number that fits 64 bits", value);
-  field = number;
-  return {};
+  return read_whole(key, value, "a whole number that fits 64 bits", field);
 }
 
 Status read_value(std::string_view key, const ConfigScalar& value, double& field) {

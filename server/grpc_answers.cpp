@@ -105,10 +105,10 @@ void describe_explanation(const scheduler::Explanation& explanation, v1::Explain
   response.set_final_blocks(explanation.final_blocks);
   response.set_free_blocks(explanation.free_blocks);
   response.set_capacity_blocks(explanation.capacity_blocks);
-  if (!explanation.is_timed || explanation.never_fits) return;
-  response.set_start_ms(to_milliseconds(explanation.start));
-  response.set_first_token_ms(to_milliseconds(explanation.first_token));
-  response.set_finish_ms(to_milliseconds(explanation.finish));
+  if (!explanation.times) return;
+  response.set_start_ms(to_milliseconds(explanation.times->start));
+  response.set_first_token_ms(to_milliseconds(explanation.times->first_token));
+  response.set_finish_ms(to_milliseconds(explanation.times->finish));
 }
 
 void describe_limits(const scheduler::SchedulerConfig& limits, v1::Limits& response) {

@@ -1,23 +1,21 @@
 #include "server/grpc_call_terms.h"
 
-#include <algorithm>
 #include <string>
 
+#include "base/tenant_name.h"
 #include "server/grpc_codec.h"
 
 namespace sluice::server {
 namespace {
 
 constexpr const char* kTenantKey = "x-tenant";
-constexpr size_t kTenantBytesMax = 128;
 
 Result<std::string> tenant_of(const grpc::ServerContextBase& context) {
   const auto found = context.client_metadata().find(kTenantKey);
   if (found == context.client_metadata().end()) return std::string();
   std::string tenant(found->second.data(), found->second.size());
-  const bool is_printable = std::all_of(tenant.begin(), tenant.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (is_printable && tenant.size() <= kTenantBytesMax) return tenant;
-  return invalid_field(kTenantKey, "must be at most " + std::to_string(kTenantBytesMax) + " bytes of printable ASCII");
+  SLUICE_RETURN_IF_ERROR(check_tenant_name(kTenantKey, tenant));
+  return tenant;
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ void NaiveCache::publish(const Table& table, size_t index) {
   known.insert({{key.high, key.low}, {table.blocks[index], {tokens.begin(), tokens.end()}}});
 }
 
-void NaiveCache::drop_last(Table& table, int32_t n) {
-  for (int32_t i = 0; i < n; ++i) {
+void NaiveCache::release(Table& table) {
+  while (!table.blocks.empty()) {
     const int32_t block = table.blocks.back();
     table.blocks.pop_back();
     if (holder_count(block) > 0) continue;
@@ -68,10 +68,6 @@ void NaiveCache::drop_last(Table& table, int32_t n) {
       empty.insert(block);
     }
   }
-}
-
-void NaiveCache::release(Table& table) {
-  drop_last(table, static_cast<int32_t>(table.blocks.size()));
   table = {};
 }
 

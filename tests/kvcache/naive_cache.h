@@ -41,7 +41,6 @@ class NaiveCache {
   bool may_take(int32_t block) const;
   void take(Table& table, int32_t block);
   void publish(const Table& table, size_t index);
-  void drop_last(Table& table, int32_t n);
   void release(Table& table);
   void clear();
 

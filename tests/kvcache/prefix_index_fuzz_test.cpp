@@ -57,7 +57,6 @@ class CacheFuzz {
       case 4:
         return fork(place, draw_place());
       case 5:
-        return drop_last(place);
       case 6:
       case 7:
         return publish_any(place);
@@ -117,12 +116,6 @@ class CacheFuzz {
     model_.tables[child] = model_.tables[parent];
     tables_[child] = pool_.new_table(pool_.capacity());
     for (const int32_t block : tables_[parent].blocks()) tables_[child].share(block);
-  }
-
-  void drop_last(size_t place) {
-    const int32_t n = draw(0, tables_[place].count());
-    tables_[place].drop_last(n);
-    model_.drop_last(model_.tables[place], n);
   }
 
   void publish_any(size_t place) {

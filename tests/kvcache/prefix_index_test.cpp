@@ -193,7 +193,7 @@ TEST_F(PrefixIndexTest, GivesARefusedAdmissionsBlocksBackWithTheirContent) {
   serve(prompt).release();
   BlockTable table = pool_.new_table(3);
   EXPECT_EQ(attach(table, prompt), 3);
-  table.drop_last(3);
+  table.release();
   EXPECT_EQ(pool_.counts().cached, 3);
   EXPECT_EQ(match(prompt), 3);
 }

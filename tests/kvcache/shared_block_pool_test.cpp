@@ -67,14 +67,6 @@ TEST(SharedBlockPoolDeathTest, RefusesBlocksForTheTableOfNoSequence) {
   BlockTable none;
   EXPECT_DEATH(none.take(), "pool_ != nullptr");
   EXPECT_DEATH(none.share(0), "pool_ != nullptr");
-  EXPECT_DEATH(none.drop_last(1), "n <= count\\(\\)");
-}
-
-TEST(SharedBlockPoolDeathTest, RefusesToDropMoreThanThereIs) {
-  SharedBlockPool pool(4, 16);
-  BlockTable table = table_of(pool, 2);
-  EXPECT_DEATH(table.drop_last(3), "n <= count\\(\\)");
-  EXPECT_DEATH(table.drop_last(-1), "n >= 0");
 }
 
 TEST(SharedBlockPoolDeathTest, RefusesToShareWhatHasNoContent) {
@@ -173,7 +165,6 @@ TEST(SharedBlockPool, ReleasesOnceWhateverIsCalledAfter) {
   BlockTable table = table_of(pool, 2);
   table.release();
   table.release();
-  table.drop_last(0);
   EXPECT_THAT(table.blocks(), IsEmpty());
   EXPECT_EQ(table.count(), 0);
   EXPECT_EQ(table.owned_count(), 0);
@@ -246,25 +237,6 @@ TEST(SharedBlockPool, CountsABlockAsOwnedByTheOnlyTableThatHasIt) {
   c.release();
   EXPECT_EQ(b.owned_count(), 3);
   expect_counts(pool, {.used = 3});
-}
-
-TEST(SharedBlockPool, DropsTheLastBlocksOnly) {
-  SharedBlockPool pool(8, 16);
-  const BlockTable parent = table_of(pool, 2);
-  BlockTable table = fork_of(pool, parent);
-  table.take();
-  table.take();
-  table.drop_last(0);
-  EXPECT_EQ(table.count(), 4);
-  table.drop_last(3);
-  EXPECT_THAT(table.blocks(), ElementsAre(0));
-  EXPECT_EQ(table.owned_count(), 0);
-  EXPECT_EQ(parent.owned_count(), 1);
-  expect_counts(pool, {.used = 2, .shared = 1});
-  table.take();
-  EXPECT_THAT(table.blocks(), ElementsAre(0, 2));
-  table.drop_last(2);
-  EXPECT_THAT(table.blocks(), IsEmpty());
 }
 
 TEST(SharedBlockPool, CachesKeptBlocksOnlyWhenTheirLastTableEnds) {

@@ -138,7 +138,7 @@ TEST_F(Queue, CountsWhatHasNotBegun) {
   push({.tenant = "b", .priority = 2, .prompt = 3});
   EXPECT_EQ(queue_.unstarted_count(), 3);
   EXPECT_EQ(queue_.unstarted_prompt_tokens(), 15);
-  EXPECT_EQ(queue_.unstarted_count(first.tenant()), 2);
+  EXPECT_EQ(queue_.unstarted(first.tenant()).tenants_requests, 2);
   EXPECT_EQ(queue_.unstarted_before(-1), 0);
   EXPECT_EQ(queue_.unstarted_before(0), 1);
   EXPECT_EQ(queue_.unstarted_before(1), 2);
@@ -146,7 +146,7 @@ TEST_F(Queue, CountsWhatHasNotBegun) {
   queue_.begin(first);
   EXPECT_EQ(queue_.unstarted_count(), 2);
   EXPECT_EQ(queue_.unstarted_prompt_tokens(), 8);
-  EXPECT_EQ(queue_.unstarted_count(first.tenant()), 1);
+  EXPECT_EQ(queue_.unstarted(first.tenant()).tenants_requests, 1);
   EXPECT_EQ(queue_.unstarted_before(0), 0);
   EXPECT_FALSE(queue_.empty());
 }
@@ -158,7 +158,7 @@ TEST_F(Queue, ForgetsWhoIsRemovedAndIgnoresWhoIsNotHere) {
   EXPECT_TRUE(queue_.empty());
   EXPECT_EQ(queue_.unstarted_count(), 0);
   EXPECT_EQ(queue_.unstarted_prompt_tokens(), 0);
-  EXPECT_EQ(queue_.unstarted_count(only.tenant()), 0);
+  EXPECT_EQ(queue_.unstarted(only.tenant()).tenants_requests, 0);
   EXPECT_THAT(order(), IsEmpty());
 }
 
