@@ -1,5 +1,6 @@
 #include "scheduler/admitter.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::scheduler {
@@ -8,6 +9,7 @@ namespace {
 constexpr size_t kLookahead = 8;    // requests looked at behind one that can't start
 constexpr size_t kCollected = 64;   // the same, with those that only wait for a prompt to share
 constexpr int32_t kPassersMax = 2;  // of these, how many are held against the forecast
+constexpr int32_t kSpareFrom = 8;   // rows from which one can be kept free: with fewer it would cost too much
 
 }  // namespace
 
@@ -16,7 +18,7 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
   head_.reset();
   int32_t passers = 0;
   size_t looked_at = 0;
-  parts_.queue.collect(kCollected, limits.max_running_per_tenant, order_);
+  parts_.queue.collect(kCollected, running_per_tenant(limits), order_);
   for (Request* request : order_) {
     if (passers == kPassersMax || looked_at == kLookahead) return std::nullopt;  // no one else may pass
     Start start{.request = request, .sequence = request->first_waiting(), .table = {}};
@@ -40,9 +42,17 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
   return std::nullopt;
 }
 
+int32_t Admitter::running_per_tenant(const SchedulerConfig& limits) const {
+  const int32_t own_limit = limits.max_running_per_tenant;
+  const std::optional<int32_t> share = parts_.tenants.share();
+  const bool is_last_row = parts_.running.count() == limits.max_running - 1;
+  if (!share || !is_last_row || limits.max_running < kSpareFrom) return own_limit;
+  return own_limit == 0 ? *share : std::min(*share, own_limit);
+}
+
 Shortage Admitter::fitting(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant) {
   if (parts_.running.count() >= limits.max_running) return Shortage::kRows;
-  if (parts_.tenants.is_at_limit(tenant, limits.max_running_per_tenant)) return Shortage::kTenant;
+  if (parts_.tenants.is_at_limit(tenant, running_per_tenant(limits))) return Shortage::kTenant;
   return is_prefix_pending(sequence) ? Shortage::kPrefix : Shortage::kNone;
 }
 

@@ -26,8 +26,9 @@ struct Start {
 };
 
 /// Finds who may start next. The first in the queue's order goes first; one behind it may pass if it fits and, by the
-/// forecast, costs the first no time; who shares a beginning that is being computed waits for it and is passed. Lends
-/// everything; one thread.
+/// forecast, costs the first no time; who shares a beginning that is being computed waits for it and is passed. While
+/// several tenants send requests, the last free row is for one who has less than his share of the rows: else whoever
+/// comes after a loud one waits until somebody ends. Lends everything; one thread.
 class Admitter {
  public:
   struct Parts {
@@ -59,6 +60,8 @@ class Admitter {
   Outlook outlook(const SchedulerConfig& limits, bool is_jammed, Sequence& sequence, int32_t tenant);
 
  private:
+  /// Sequences that one tenant may have running when the next starts, 0: any number.
+  int32_t running_per_tenant(const SchedulerConfig& limits) const;
   Shortage fitting(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant);
   Shortage try_on(const SchedulerConfig& limits, bool is_jammed, Start& start, int32_t tenant);
   void take_off(Start& start);

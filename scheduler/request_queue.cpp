@@ -1,6 +1,7 @@
 #include "scheduler/request_queue.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace sluice::scheduler {
@@ -64,7 +65,7 @@ void RequestQueue::collect(size_t limit, int32_t running_max, std::vector<Reques
       if (tenants_->is_at_limit(tenant, running_max)) {
         lane.begin()->second->set_shortage(Shortage::kTenant);
       } else {
-        turns_.push_back({tenants_->served(tenant), lane.begin(), lane.end()});
+        turns_.push_back(turn_of(tenant, lane));
       }
     }
     while (!turns_.empty()) {
@@ -79,16 +80,26 @@ void RequestQueue::collect(size_t limit, int32_t running_max, std::vector<Reques
   }
 }
 
+RequestQueue::Turn RequestQueue::turn_of(int32_t tenant, const Lane& lane) const {
+  return {.served = tenants_->served(tenant),
+          .has_share = tenants_->has_share(tenant),
+          .next = lane.begin(),
+          .end = lane.end()};
+}
+
 bool RequestQueue::is_sooner(const Turn& a, const Turn& b) {
-  return std::pair(a.served, a.next->second->arrival_number()) < std::pair(b.served, b.next->second->arrival_number());
+  const auto key = [](const Turn& turn) {
+    return std::tuple(turn.served, turn.has_share, turn.next->second->arrival_number());
+  };
+  return key(a) < key(b);
 }
 
 const Request* RequestQueue::first() const {
   if (classes_.empty()) return nullptr;
   const auto& [priority, lanes] = *classes_.begin();
-  Turn soonest{tenants_->served(lanes.begin()->first), lanes.begin()->second.begin(), lanes.begin()->second.end()};
+  Turn soonest = turn_of(lanes.begin()->first, lanes.begin()->second);
   for (const auto& [tenant, lane] : lanes) {
-    const Turn turn{tenants_->served(tenant), lane.begin(), lane.end()};
+    const Turn turn = turn_of(tenant, lane);
     if (is_sooner(turn, soonest)) soonest = turn;
   }
   return soonest.next->second;

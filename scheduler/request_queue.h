@@ -20,8 +20,8 @@ struct WaitingLoad {
 };
 
 /// Requests with sequences that wait for admission, in the order in which they are served: by priority, then the tenant
-/// who was served least, then his requests already begun, then his earliest deadline, then arrival. Lends its requests
-/// and the book, which it tells who waits.
+/// who was served least and, of equals, who has less than his share of rows, then his requests already begun, then his
+/// earliest deadline, then arrival. Lends its requests and the book, which it tells who waits.
 ///
 /// Deadlines decide among one tenant's requests only: most clients set one as a matter of course, and who sets the
 /// shortest would otherwise pass everyone else. So do beginnings: the 64 sequences of one request are worth 64
@@ -61,10 +61,12 @@ class RequestQueue {
 
   struct Turn {
     double served;
+    bool has_share;  // a newcomer is lifted to those who wait, whose rows are about to be charged: he goes first
     Lane::const_iterator next;
     Lane::const_iterator end;
   };
 
+  Turn turn_of(int32_t tenant, const Lane& lane) const;
   Place place_of(const Request& request) const;
   void put(Request& request);
   bool take_out(const Request& request);

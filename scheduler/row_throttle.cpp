@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sluice::scheduler {
 
@@ -30,7 +31,9 @@ void RowThrottle::choose(std::span<const SequenceLoad> sequences, const Block& b
   order_.resize(sequences.size());
   std::iota(order_.begin(), order_.end(), 0);
   const auto need = [&](int32_t index) { return sequences[static_cast<size_t>(index)].need(); };
-  std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return need(a) < need(b); });
+  // Not stable_sort, which allocates.
+  std::sort(order_.begin(), order_.end(),
+            [&](int32_t a, int32_t b) { return std::pair(need(a), a) < std::pair(need(b), b); });
   // A slow one with less than half a block of places left will want a block before long.
   const auto wants_soon = [&](int32_t index) {
     const SequenceLoad& sequence = sequences[static_cast<size_t>(index)];

@@ -27,6 +27,7 @@ Scheduler::Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& po
       admitter_({pool, sharing_, queue_, running_, tenants_, lengths_, margin_}),
       slicer_(pool, lengths_, step_time_, margin_) {
   SLUICE_CHECK(limits_.validate().ok());
+  tenants_.set_rows(limits_.max_running);
 }
 
 // --- commands
@@ -158,6 +159,7 @@ void Scheduler::fail_all(const Status& status, TimePoint now) {
 void Scheduler::set_limits(const SchedulerConfig& limits) {
   SLUICE_CHECK(!is_step_open_);
   limits_ = limits;
+  tenants_.set_rows(limits_.max_running);
   is_admission_due_ = true;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <utility>
 
 namespace sluice::scheduler {
 namespace {
@@ -94,7 +95,9 @@ void StepSlicer::share_out(int32_t budget) {
   Chunk& first = chunks_.front();
   by_left_.clear();
   for (Chunk& chunk : chunks_) by_left_.push_back(&chunk);
-  std::stable_sort(by_left_.begin(), by_left_.end(), [](const Chunk* a, const Chunk* b) { return a->left < b->left; });
+  // Of equals, the one admitted first. Not stable_sort, which allocates.
+  std::sort(by_left_.begin(), by_left_.end(),
+            [](const Chunk* a, const Chunk* b) { return std::pair(a->left, a) < std::pair(b->left, b); });
   const auto give = [](Chunk& chunk, int32_t& from) {
     const int32_t length = std::min(chunk.left - chunk.length, from);
     chunk.length += length;

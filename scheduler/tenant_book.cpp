@@ -21,11 +21,22 @@ void TenantBook::begin_waiting(int32_t tenant) {
   Tenant& own = at(tenant);
   if (own.waiting == 0) own.served = std::max(own.served, level());
   ++own.waiting;
+  recent_.note(tenant);
 }
 
 void TenantBook::end_waiting(int32_t tenant) {
   SLUICE_CHECK(at(tenant).waiting > 0);
   if (--at(tenant).waiting == 0) waited_last_ = tenant;
+}
+
+std::optional<int32_t> TenantBook::share() const {
+  if (recent_.count() < 2) return std::nullopt;
+  return std::max(1, rows_ / recent_.count());
+}
+
+bool TenantBook::has_share(int32_t tenant) const {
+  const std::optional<int32_t> rows = share();
+  return rows && running(tenant) >= *rows;
 }
 
 /// The smallest counter of those who wait, or of who waited last.

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "scheduler/recent_tenants.h"
+
 namespace sluice::scheduler {
 
 /// Fair shares among tenants by virtual token counters (Sheng et al. 2024): each tenant's counter grows with the
@@ -40,6 +42,13 @@ class TenantBook {
   bool is_at_limit(int32_t tenant, int32_t running_max) const {
     return running_max > 0 && running(tenant) >= running_max;
   }
+  /// How many sequences may run at all; what shares are of.
+  void set_rows(int32_t rows) { rows_ = rows; }
+  /// The rows that each of those would have who have sent something lately; at least one. Nothing when that is one
+  /// tenant or none.
+  std::optional<int32_t> share() const;
+  /// He has at least that many.
+  bool has_share(int32_t tenant) const;
   /// Requests that have not ended.
   int32_t present(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].present; }
   std::string_view name(int32_t tenant) const { return tenants_[static_cast<size_t>(tenant)].name; }
@@ -61,6 +70,8 @@ class TenantBook {
 
   std::vector<Tenant> tenants_;
   std::unordered_map<std::string, int32_t> by_name_;
+  RecentTenants recent_;
+  int32_t rows_ = 0;
   std::optional<int32_t> waited_last_;  // the tenant whose last waiting request was the last of all; not forgotten
 };
 

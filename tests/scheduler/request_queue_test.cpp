@@ -79,6 +79,16 @@ TEST_F(Queue, TakesTurnsAmongTenantsWhateverTheirDeadlines) {
   EXPECT_THAT(order(), ElementsAre(0, 2, 1, 3));
 }
 
+TEST_F(Queue, PutsWhoHasLessThanHisShareOfRowsFirstAmongEquals) {
+  tenants_.set_rows(8);
+  push({.tenant = "loud"});
+  push({.tenant = "quiet"});
+  EXPECT_THAT(order(), ElementsAre(0, 1));
+  tenants_.note_running(requests_[0].tenant(), 4);
+  EXPECT_THAT(order(), ElementsAre(1, 0));
+  EXPECT_EQ(queue_.first()->id().value, 1);
+}
+
 TEST_F(Queue, PutsTheTenantFirstWhoWasServedLeast) {
   push({.tenant = "a"});
   push({.tenant = "a"});

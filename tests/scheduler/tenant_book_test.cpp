@@ -101,6 +101,25 @@ TEST(TenantBook, CountsWhatRuns) {
   EXPECT_EQ(book.running(anna), 1);
 }
 
+TEST(TenantBook, SharesTheRowsAmongThoseWhoSentSomethingLately) {
+  TenantBook book;
+  book.set_rows(9);
+  const int32_t loud = book.enter("loud");
+  book.note_running(loud, 4);
+  book.begin_waiting(loud);
+  EXPECT_EQ(book.share(), std::nullopt) << "one alone has no share to keep to";
+  EXPECT_FALSE(book.has_share(loud));
+  const int32_t quiet = book.enter("quiet");
+  book.begin_waiting(quiet);
+  EXPECT_EQ(book.share(), 4);
+  EXPECT_TRUE(book.has_share(loud));
+  EXPECT_FALSE(book.has_share(quiet));
+  book.set_rows(10);
+  EXPECT_FALSE(book.has_share(loud));
+  book.set_rows(1);
+  EXPECT_EQ(book.share(), 1) << "or nobody could start";
+}
+
 TEST(TenantBook, ForgetsWhoIsAwayAndWasServedLeastWhenThereAreTooMany) {
   TenantBook book;
   for (int32_t i = 0; i < TenantBook::kTenantsMax; ++i) {

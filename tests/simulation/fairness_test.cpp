@@ -62,12 +62,14 @@ ReplayConfig contended_machine() {
   return config;
 }
 
-TEST(Fairness, AQuietTenantNeverWaitsInALoudOnesQueue) {
-  const ReplayConfig config = contended_machine();
-  const double quiet_ms = ttft_p99_ms(quiet_and_loud(), config, "quiet");
-  // A step that is under way, with as many prompts as there are rows, and then the one with its own.
-  const double step_ms = config.prices.milliseconds({.prefill_tokens = 8 * 64, .decode_rows = 8});
-  EXPECT_LE(quiet_ms, 2 * step_ms) << quiet_ms << " ms";
+TEST(Fairness, AQuietTenantIsServedAsIfHalfTheMachineWereHis) {
+  const double beside_ms = ttft_p99_ms(quiet_and_loud(), contended_machine(), "quiet");
+  std::vector<TracedArrival> alone;
+  add("quiet", 4, alone);
+  ReplayConfig half = machine(2);
+  half.scheduler.max_running /= 2;
+  const double alone_ms = ttft_p99_ms(alone, half, "quiet");
+  EXPECT_LE(beside_ms, 1.5 * alone_ms) << beside_ms << " ms beside a loud one, " << alone_ms << " ms alone";
 }
 
 TEST(Fairness, WhoWasServedAloneOwesNothingToANewcomer) {
