@@ -1,7 +1,9 @@
 #include "server/app.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/signal_watcher.h"
 #include "server/config_file.h"
+#include "server/open_file_limit.h"
 
 namespace sluice::server {
 
@@ -79,6 +82,17 @@ std::array<std::byte, 32> random_secret() {
   return secret;
 }
 
+HttpLimits http_limits(const ServerSection& server) {
+  using std::chrono::milliseconds;
+  return {.header_bytes = static_cast<uint32_t>(server.http_max_header_kib) << 10U,
+          .body_bytes = static_cast<uint64_t>(server.http_max_body_mib) << 20U,
+          .buffered_bytes = static_cast<size_t>(server.http_max_buffered_mib) << 20U,
+          .connections = static_cast<size_t>(server.http_max_connections),
+          .idle_timeout = milliseconds(server.http_idle_timeout_ms),
+          .request_timeout = milliseconds(server.http_request_timeout_ms),
+          .write_timeout = milliseconds(server.http_write_timeout_ms)};
+}
+
 int serve(const Config& config, const AppEnvironment& environment, StopRequest& stop) {
   App app(config, environment);
   if (const Status started = app.start(); !started.ok()) {
@@ -120,6 +134,8 @@ Status App::start() {
                                                                   .block_count = host_.block_count});
   observed_.store(core_.get());
   grpc_services_.open(core_->front());
+  http_front_.emplace(http_front());
+  http_api_.open(*http_front_);
   grpc_server_->set_serving(true);
   readiness_.store(Readiness::kReady);
   log_start(began);
@@ -131,12 +147,30 @@ Status App::listen() {
                           parse_listen_address(config_.server.http_listen, "server.http_listen"));
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc,
                           parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
-  SLUICE_ASSIGN_OR_RETURN(http_server_, HttpServer::start(http, routes()));
+  SLUICE_ASSIGN_OR_RETURN(
+      http_server_, HttpServer::start(http, routes(), http_limits(config_.server), config_.server.http_cors_origin));
   SLUICE_ASSIGN_OR_RETURN(grpc_server_, GrpcServer::start(grpc, config_.server.max_message_mib, grpc_services_));
   return {};
 }
 
+HttpFront App::http_front() {
+  const GrpcFront& core = core_->front();
+  HttpFront front{.intake = core.intake,
+                  .live_calls = core.live_calls,
+                  .wall_clock = environment_.wall_clock,
+                  .stream_buffer_tokens = core.stream_buffer_tokens,
+                  .answer_bytes_max = core.message_bytes_max};
+  front.started = front.seconds_now();
+  return front;
+}
+
 std::vector<HttpRoute> App::routes() {
+  std::vector<HttpRoute> routes = http_api_.routes();
+  std::ranges::move(observation_routes(), std::back_inserter(routes));
+  return routes;
+}
+
+std::vector<HttpRoute> App::observation_routes() {
   return observability_routes({.scrape =
                                    [this] {
                                      const ServingCore* core = observed_.load();
@@ -202,6 +236,7 @@ int run_app(const Config& config, std::string_view version) {
   const SteadyClock clock;
   const auto wall_clock = [] { return std::chrono::system_clock::now(); };
   Logger logger(stderr, log_level(config.log.level), wall_clock);
+  raise_open_file_limit();
   return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, stop);
 }
 

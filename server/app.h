@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,8 @@
 #include "server/config.h"
 #include "server/grpc_server.h"
 #include "server/grpc_services.h"
+#include "server/http_api.h"
+#include "server/http_front.h"
 #include "server/http_server.h"
 #include "server/model_host.h"
 #include "server/observability_routes.h"
@@ -59,6 +62,8 @@ class App {
  private:
   Status listen();
   std::vector<HttpRoute> routes();
+  std::vector<HttpRoute> observation_routes();
+  HttpFront http_front();
   void log_start(TimePoint began) const;
 
   const Config config_;
@@ -72,6 +77,8 @@ class App {
   ModelHost host_;
   std::unique_ptr<RequestTrace> trace_;
   std::unique_ptr<ServingCore> core_;
+  std::optional<HttpFront> http_front_;
+  HttpApi http_api_;                         // its workers use what stands above
   std::unique_ptr<HttpServer> http_server_;  // after what its handlers look at, so that it ends before
   std::unique_ptr<GrpcServer> grpc_server_;
 };

@@ -48,6 +48,29 @@ Status check_listeners(const ServerSection& server) {
 
 constexpr int32_t kHourMs = 3'600'000;
 
+Status check_http_limits(const ServerSection& server) {
+  SLUICE_RETURN_IF_ERROR(check_range("server.http_max_body_mib", server.http_max_body_mib, 1, 1024));
+  SLUICE_RETURN_IF_ERROR(
+      check_range("server.http_max_buffered_mib", server.http_max_buffered_mib, server.http_max_body_mib, 1 << 16));
+  SLUICE_RETURN_IF_ERROR(check_range("server.http_max_header_kib", server.http_max_header_kib, 1, 1024));
+  SLUICE_RETURN_IF_ERROR(check_range("server.http_max_connections", server.http_max_connections, 1, 1 << 16));
+  SLUICE_RETURN_IF_ERROR(check_range("server.http_idle_timeout_ms", server.http_idle_timeout_ms, 1, kHourMs));
+  SLUICE_RETURN_IF_ERROR(check_range("server.http_request_timeout_ms", server.http_request_timeout_ms, 1, kHourMs));
+  return check_range("server.http_write_timeout_ms", server.http_write_timeout_ms, 1, kHourMs);
+}
+
+/// "*", or what a browser sends as `Origin` (RFC 6454): scheme, host and port, no path.
+Status check_cors_origin(std::string_view origin) {
+  SLUICE_RETURN_IF_ERROR(check_length("server.http_cors_origin", origin, 256));
+  const bool is_printable = std::ranges::all_of(origin, [](char c) { return c > ' ' && c <= '~'; });
+  const size_t host = origin.find("://");
+  const bool is_origin = host != std::string_view::npos && host > 0 && host + 3 < origin.size() &&
+                         origin.find('/', host + 3) == std::string_view::npos;
+  if (origin.empty() || origin == "*" || (is_printable && is_origin)) return {};
+  return invalid_field("server.http_cors_origin",
+                       "must be \"*\" or one origin, as https://example.org, without a path");
+}
+
 }  // namespace
 
 Status ModelSection::validate() const {
@@ -75,7 +98,9 @@ Status ServerSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_range("server.drain_timeout_ms", drain_timeout_ms, 0, kHourMs));
   SLUICE_RETURN_IF_ERROR(check_range("server.stall_timeout_ms", stall_timeout_ms, 1, kHourMs));
   SLUICE_RETURN_IF_ERROR(check_range("server.stream_buffer_tokens", stream_buffer_tokens, 1, 1 << 24));
-  return check_range("server.max_message_mib", max_message_mib, 1, 1024);
+  SLUICE_RETURN_IF_ERROR(check_range("server.max_message_mib", max_message_mib, 1, 1024));
+  SLUICE_RETURN_IF_ERROR(check_http_limits(*this));
+  return check_cors_origin(http_cors_origin);
 }
 
 Status LogSection::validate() const {

@@ -46,8 +46,16 @@ struct ServerSection {
   std::string http_listen = "127.0.0.1:8080";  ///< not the gRPC address, unless both ports are 0
   int32_t drain_timeout_ms = 30000;  ///< running and queued requests may take this long after SIGTERM; 0 to one hour
   int32_t stall_timeout_ms = 10000;  ///< a tick, so a step, longer than this is unhealthy; 1 to one hour
-  int32_t stream_buffer_tokens = 16384;  ///< held for a reader that doesn't read, then its request ends; 1 to 2^24
-  int32_t max_message_mib = 64;          ///< largest gRPC message, 1 to 1024
+  int32_t stream_buffer_tokens = 16384;     ///< held for a reader that doesn't read, then its request ends; 1 to 2^24
+  int32_t max_message_mib = 64;             ///< largest gRPC message, 1 to 1024
+  int32_t http_max_body_mib = 64;           ///< largest body of an HTTP request, 1 to 1024
+  int32_t http_max_buffered_mib = 256;      ///< all bodies not yet read together, http_max_body_mib to 65536
+  int32_t http_max_header_kib = 16;         ///< largest header of an HTTP request, 1 to 1024
+  int32_t http_max_connections = 2048;      ///< open at a time, 1 to 65536
+  int32_t http_idle_timeout_ms = 60000;     ///< from an answer to the next request's first byte, 1 to one hour
+  int32_t http_request_timeout_ms = 30000;  ///< to send a whole request, 1 to one hour
+  int32_t http_write_timeout_ms = 30000;    ///< to take 64 KiB of an answer, 1 to one hour
+  std::string http_cors_origin;  ///< whose pages may call: "*", one origin or, empty, none; at most 256 bytes
 
   Status validate() const;
 };

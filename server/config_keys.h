@@ -46,14 +46,23 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("scheduler", "pause_target", pause_target);
   }
   {
-    auto& [grpc_listen, http_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens, max_message_mib] =
-        server;
+    auto& [grpc_listen, http_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens, max_message_mib,
+           http_max_body_mib, http_max_buffered_mib, http_max_header_kib, http_max_connections, http_idle_timeout_ms,
+           http_request_timeout_ms, http_write_timeout_ms, http_cors_origin] = server;
     visit("server", "grpc_listen", grpc_listen);
     visit("server", "http_listen", http_listen);
     visit("server", "drain_timeout_ms", drain_timeout_ms);
     visit("server", "stall_timeout_ms", stall_timeout_ms);
     visit("server", "stream_buffer_tokens", stream_buffer_tokens);
     visit("server", "max_message_mib", max_message_mib);
+    visit("server", "http_max_body_mib", http_max_body_mib);
+    visit("server", "http_max_buffered_mib", http_max_buffered_mib);
+    visit("server", "http_max_header_kib", http_max_header_kib);
+    visit("server", "http_max_connections", http_max_connections);
+    visit("server", "http_idle_timeout_ms", http_idle_timeout_ms);
+    visit("server", "http_request_timeout_ms", http_request_timeout_ms);
+    visit("server", "http_write_timeout_ms", http_write_timeout_ms);
+    visit("server", "http_cors_origin", http_cors_origin);
   }
   auto& [level, trace_path] = log;
   visit("log", "level", level);

@@ -1,51 +1,50 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "server/http_exchange.h"
+#include "server/http_message.h"
 
 namespace sluice::server {
 
-struct HttpRequest {
-  std::string method;  ///< "GET"
-  std::string path;    ///< the target without scheme and host, up to its '?', as sent; "/" when that is nothing
-  std::string query;   ///< what follows the '?'
-  std::string body;
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string content_type = "text/plain; charset=utf-8";
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  ///< beside Content-Type, Content-Length and Connection
-};
-
-/// Answers one request. Called on the listener's I/O thread: must not block.
+/// Answers one request at once. Called on the listener's I/O thread: must not block.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
+/// Takes a request and answers it later, from any thread. Called on the I/O thread too: must not block either.
+using HttpLaterHandler = std::function<void(const std::shared_ptr<HttpExchange>&)>;
 
 struct HttpRoute {
   std::string method;
-  std::string path;
-  HttpHandler handler;
+  std::string path;  ///< one that ends with '/' stands for all that begin so
+  std::variant<HttpHandler, HttpLaterHandler> handler;
 };
-
-/// `{"error": {"message": …, "type": …}}` with the status. The message is ours: never bytes of the request.
-HttpResponse http_error(int status, std::string_view type, std::string_view message);
 
 /// Finds the handler for a request. A GET route serves HEAD too (the connection leaves the body out).
 class HttpRouter {
  public:
-  explicit HttpRouter(std::vector<HttpRoute> routes) : routes_(std::move(routes)) {}
+  /// `cors_origin` is "*" or the one origin whose pages may call; empty: none.
+  explicit HttpRouter(std::vector<HttpRoute> routes, std::string cors_origin = {})
+      : routes_(std::move(routes)), cors_origin_(std::move(cors_origin)) {}
 
-  /// The handler's answer; 404 for an unknown path, 405 with Allow for a known path with another method.
-  HttpResponse answer(const HttpRequest& request) const;
+  using Decision = std::variant<HttpResponse, const HttpLaterHandler*>;
+  /// An immediate handler's answer, or who will answer. 404 for an unknown path, 405 with Allow for a known path with
+  /// another method, 204 for a browser's question (OPTIONS) whether a page may call.
+  Decision decide(const HttpRequest& request) const;
+
+  /// Lets a browser's page read the answer, if pages may call at all.
+  void allow_page(HttpResponse& response) const;
 
  private:
   std::string allowed_methods(std::string_view path) const;
+  HttpResponse answer_preflight(std::string allowed) const;
 
-  std::vector<HttpRoute> routes_;
+  const std::vector<HttpRoute> routes_;
+  const std::string cors_origin_;
 };
 
 }  // namespace sluice::server

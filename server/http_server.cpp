@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -46,11 +47,11 @@ Result<tcp::endpoint> resolve(asio::io_context& io, const ListenAddress& address
 
 /// Tells a client that there is no room for it. The few bytes fit a fresh socket's buffer, so this doesn't block.
 void turn_away(tcp::socket socket) {
-  static constexpr std::string_view kAnswer =
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+  const HttpResponse answer = http_error(unavailable("there are too many connections; try again later"));
+  const std::string text = http_head(answer, 11, HttpFraming::kLength, false) + answer.body;
   error_code ignored;
   socket.non_blocking(true, ignored);
-  socket.write_some(asio::buffer(kAnswer), ignored);
+  socket.write_some(asio::buffer(text), ignored);
   socket.shutdown(tcp::socket::shutdown_send, ignored);
   // What has come already is read, as closing over unread bytes would reset the connection and could overtake the
   // answer.
@@ -63,7 +64,8 @@ void turn_away(tcp::socket socket) {
 /// Everything that the I/O thread touches.
 class HttpServer::Listener {
  public:
-  Listener(std::vector<HttpRoute> routes, const HttpLimits& limits) : router_(std::move(routes)), limits_(limits) {}
+  Listener(std::vector<HttpRoute> routes, const HttpLimits& limits, std::string cors_origin)
+      : router_(std::move(routes), std::move(cors_origin)), limits_(limits) {}
 
   Status listen(const ListenAddress& address) {
     SLUICE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, resolve(io_, address));
@@ -80,6 +82,8 @@ class HttpServer::Listener {
   }
 
   void run() {
+    shared_.mailbox = mailbox_;
+    shared_.budget = std::make_shared<HttpBodyBudget>(limits_.buffered_bytes);
     accept();
     thread_ = std::thread([this] {
       io_.run();
@@ -93,15 +97,14 @@ class HttpServer::Listener {
       error_code ignored;
       acceptor_.close(ignored);
       accept_pause_.cancel();
-      for (HttpConnection* const connection : shared_.open) connection->finish();
+      for_each_open([](HttpConnection& connection) { connection.finish(); });
     });
     // The thread ends by itself once nothing is pending.
     if (stopped_.get_future().wait_for(limits_.stop_grace) == std::future_status::timeout) {
-      asio::post(io_, [this] {
-        for (HttpConnection* const connection : shared_.open) connection->abort();
-      });
+      asio::post(io_, [this] { for_each_open([](HttpConnection& connection) { connection.abort(); }); });
     }
     thread_.join();
+    mailbox_->close();
   }
 
   const ListenAddress& address() const { return address_; }
@@ -133,10 +136,20 @@ class HttpServer::Listener {
     std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
   }
 
+  /// Closing may end a connection, which then leaves the set.
+  template <typename Act>
+  void for_each_open(const Act& act) {
+    std::vector<std::shared_ptr<HttpConnection>> connections;
+    for (HttpConnection* const connection : shared_.open) connections.push_back(connection->shared_from_this());
+    for (const auto& connection : connections) act(*connection);
+  }
+
   const HttpRouter router_;
   const HttpLimits limits_;
-  HttpConnection::Shared shared_{router_, limits_, {}, {}};
+  // Before the context, whose end ends what connections are left.
+  HttpConnection::Shared shared_{router_, limits_, nullptr, nullptr, {}, {}};
   asio::io_context io_{1};
+  const std::shared_ptr<IoMailbox> mailbox_ = std::make_shared<IoMailbox>(io_);
   tcp::acceptor acceptor_{io_};
   asio::steady_timer accept_pause_{io_};
   ListenAddress address_;
@@ -151,8 +164,8 @@ HttpServer::~HttpServer() {
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const ListenAddress& address, std::vector<HttpRoute> routes,
-                                                      const HttpLimits& limits) {
-  auto listener = std::make_unique<Listener>(std::move(routes), limits);
+                                                      const HttpLimits& limits, std::string cors_origin) {
+  auto listener = std::make_unique<Listener>(std::move(routes), limits, std::move(cors_origin));
   SLUICE_RETURN_IF_ERROR(listener->listen(address));
   listener->run();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -10,13 +11,14 @@
 
 namespace sluice::server {
 
-/// An HTTP/1.1 listener with keep-alive and pipelining, served by one I/O thread of its own, on which the handlers run
-/// too.
+/// An HTTP/1.1 listener with keep-alive and pipelining, served by one I/O thread of its own, on which the handlers are
+/// called too.
 class HttpServer {
  public:
   /// Listens and serves until stop(). FAILED_PRECONDITION, with the address and what to do, when it can't listen there.
+  /// Browsers' pages of `cors_origin` may call it: "*" stands for all, nothing for none.
   static Result<std::unique_ptr<HttpServer>> start(const ListenAddress& address, std::vector<HttpRoute> routes,
-                                                   const HttpLimits& limits = {});
+                                                   const HttpLimits& limits = {}, std::string cors_origin = {});
   ~HttpServer();
 
   /// Where it listens, with the port that the system picked if 0 was asked for.

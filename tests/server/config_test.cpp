@@ -43,6 +43,32 @@ TEST(Config, HoldsNumbersToTheirLimits) {
   expect_range("server.max_message_mib", 1, 1024, [](Config& c, int32_t v) { c.server.max_message_mib = v; });
 }
 
+TEST(Config, HoldsTheHttpLimitsToTheirs) {
+  expect_range("server.http_max_body_mib", 1, 1024, [](Config& c, int32_t v) {
+    c.server.http_max_body_mib = v;
+    c.server.http_max_buffered_mib = 1024;
+  });
+  expect_range("server.http_max_buffered_mib", 64, 1 << 16,
+               [](Config& c, int32_t v) { c.server.http_max_buffered_mib = v; });
+  expect_range("server.http_max_header_kib", 1, 1024, [](Config& c, int32_t v) { c.server.http_max_header_kib = v; });
+  expect_range("server.http_max_connections", 1, 1 << 16,
+               [](Config& c, int32_t v) { c.server.http_max_connections = v; });
+  expect_range("server.http_idle_timeout_ms", 1, 3'600'000,
+               [](Config& c, int32_t v) { c.server.http_idle_timeout_ms = v; });
+  expect_range("server.http_request_timeout_ms", 1, 3'600'000,
+               [](Config& c, int32_t v) { c.server.http_request_timeout_ms = v; });
+  expect_range("server.http_write_timeout_ms", 1, 3'600'000,
+               [](Config& c, int32_t v) { c.server.http_write_timeout_ms = v; });
+}
+
+TEST(Config, TakesOneOriginAllOrNone) {
+  for (const char* const value : {"", "*", "https://example.org", "http://localhost:3000", "null://x"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.server.http_cors_origin = value; }), "") << value;
+  for (const char* const value :
+       {"example.org", "https://", "https://a/", "https://a b", "*, https://a", "https://a\r\nX: y"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.server.http_cors_origin = value; }), "server.http_cors_origin") << value;
+}
+
 TEST(Config, HoldsTextsToTheirLength) {
   EXPECT_EQ(fault_of([](Config& c) { c.model.path = std::string(4096, 'a'); }), "");
   EXPECT_EQ(fault_of([](Config& c) { c.model.path = std::string(4097, 'a'); }), "model.path");

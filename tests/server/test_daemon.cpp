@@ -16,15 +16,27 @@ TestDaemon::TestDaemon(TestDaemonOptions options)
                                              .wall_clock = [] { return std::chrono::system_clock::now(); },
                                              .logger = logger_,
                                              .seed = 1,
-                                             .block_count = options.block_count}) {
+                                             .block_count = options.block_count}),
+      http_front_{.intake = core_.intake(),
+                  .live_calls = core_.front().live_calls,
+                  .wall_clock = core_.front().wall_clock,
+                  .stream_buffer_tokens = core_.front().stream_buffer_tokens,
+                  .answer_bytes_max = core_.front().message_bytes_max,
+                  .started = 1'700'000'000,
+                  .chat_prompter = std::move(options.chat_prompter)} {
   auto server = GrpcServer::start({"127.0.0.1", 0}, options.config.server.max_message_mib, services_);
   SLUICE_CHECK(server.ok());
   server_ = std::move(server).value();
   services_.open(core_.front());
   server_->set_serving(true);
+  http_api_.open(http_front_);
+  auto http_server = HttpServer::start({"127.0.0.1", 0}, http_api_.routes(), options.http_limits);
+  SLUICE_CHECK(http_server.ok());
+  http_server_ = std::move(http_server).value();
 }
 
 TestDaemon::~TestDaemon() {
+  http_server_->stop();
   server_->stop(Duration{});
   executor_.release();
 }

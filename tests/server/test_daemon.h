@@ -11,6 +11,8 @@
 #include "base/logger.h"
 #include "server/grpc_server.h"
 #include "server/grpc_services.h"
+#include "server/http_api.h"
+#include "server/http_server.h"
 #include "server/serving_core.h"
 #include "sluice/v1/inference.grpc.pb.h"
 #include "tests/server/byte_model.h"
@@ -23,9 +25,11 @@ struct TestDaemonOptions {
   int32_t block_count = 64;
   int32_t context_length = 512;
   std::string script = "abcdefghij";
+  ChatPrompter chat_prompter = {};
+  HttpLimits http_limits = {};
 };
 
-/// The serving core on a scripted engine, behind a real gRPC port on loopback.
+/// The serving core on a scripted engine, behind real gRPC and HTTP ports on loopback.
 class TestDaemon {
  public:
   explicit TestDaemon(TestDaemonOptions options = {});
@@ -35,6 +39,7 @@ class TestDaemon {
   std::unique_ptr<v1::Inference::Stub> new_stub();
   std::shared_ptr<grpc::Channel> new_channel();
   std::string address() const { return server_->address().text(); }
+  const ListenAddress& http_address() const { return http_server_->address(); }
 
   ScriptedExecutor& executor() { return executor_; }
   ServingCore& core() { return core_; }
@@ -54,7 +59,10 @@ class TestDaemon {
   Logger logger_{stderr, LogLevel::kError, [] { return std::chrono::system_clock::now(); }};
   ServingCore core_;
   GrpcServices services_;
+  HttpFront http_front_;
+  HttpApi http_api_;
   std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<HttpServer> http_server_;
 };
 
 /// A greedy request for `max_tokens` tokens after `text`.

@@ -1,0 +1,51 @@
+#include "server/http_call_terms.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/tenant_name.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::string_view kTenant = "x-tenant";
+constexpr std::string_view kTimeout = "x-request-timeout-ms";
+constexpr std::string_view kRequestId = "x-request-id";
+constexpr size_t kRequestIdBytesMax = 128;
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+Result<std::string> tenant_of(const HttpRequest& request) {
+  const std::string* const tenant = request.header(kTenant);
+  if (tenant == nullptr) return std::string();
+  SLUICE_RETURN_IF_ERROR(check_tenant_name(std::string(kTenant), *tenant));
+  return *tenant;
+}
+
+Result<CallTerms> call_terms(const HttpRequest& request, const HttpFront& front) {
+  CallTerms terms;
+  SLUICE_ASSIGN_OR_RETURN(terms.tenant, tenant_of(request));
+  const std::string* const timeout = request.header(kTimeout);
+  if (timeout == nullptr) return terms;
+  int64_t ms = 0;
+  const char* const end = timeout->data() + timeout->size();
+  const auto [stop, error] = std::from_chars(timeout->data(), end, ms);
+  if (error != std::errc() || stop != end || ms < 1 || ms > kRequestTimeoutMsMax) {
+    return invalid_field(std::string(kTimeout),
+                         "must be a whole number from 1 to " + std::to_string(kRequestTimeoutMsMax));
+  }
+  terms.deadline = front.intake.clock().now() + std::chrono::milliseconds(ms);
+  return terms;
+}
+
+std::string request_id(const HttpRequest& request, std::string fallback) {
+  const std::string* const id = request.header(kRequestId);
+  const bool is_usable = id != nullptr && !id->empty() && id->size() <= kRequestIdBytesMax && is_printable(*id);
+  return is_usable ? *id : fallback;
+}
+
+}  // namespace sluice::server
