@@ -20,7 +20,6 @@ struct AnswerTraits {
   const ServedModel& model;
   int32_t choice_count = 1;
   bool reports_logprobs = false;
-  bool echoes = false;         ///< the prompt stands before each choice's text
   bool include_usage = false;  ///< a stream tells it in a chunk of its own
 };
 

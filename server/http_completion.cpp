@@ -63,7 +63,6 @@ std::unique_ptr<AnswerFormat> make_format(const HttpFront& front, const Completi
                       .model = front.intake.model(),
                       .choice_count = request.has_n() ? request.n() : 1,
                       .reports_logprobs = request.response().has_logprobs(),
-                      .echoes = request.response().echo(),
                       .include_usage = ask.wish.include_usage};
   return kind == AskKind::kChat ? chat_completion_format(std::move(traits)) : text_completion_format(std::move(traits));
 }

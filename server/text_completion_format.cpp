@@ -42,7 +42,8 @@ class TextCompletionFormat final : public AnswerFormat {
       : traits_(std::move(traits)), tokenizer_(*traits_.model.tokenizer), prompt_(tokenizer_) {}
 
   Json whole(const Completion& completion, TimePoint now) override {
-    std::string prompt = echo_text(completion.prompt_tokens) + prompt_.flush();
+    std::string prompt = echo_text(completion.prompt_tokens);
+    prompt += prompt_.flush();
     Json answer = answer_head(traits_, kObject);
     for (size_t i = 0; i < completion.choices.size(); ++i) {
       const CollectedChoice& choice = completion.choices[i];

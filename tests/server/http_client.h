@@ -29,6 +29,11 @@ class HttpClient {
     boost::system::error_code ignored;
     boost::asio::write(socket_, boost::asio::buffer(bytes), ignored);
   }
+  /// Closes so that the server is told at once.
+  void reset() {
+    socket_.set_option(boost::asio::socket_base::linger(true, 0));
+    socket_.close();
+  }
   void end_sending() { socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send); }
 
   /// The next response; status 0 when the connection ends before one.
@@ -44,6 +49,14 @@ class HttpClient {
   }
   Response get(const std::string& path) {
     send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    return read();
+  }
+  void send_post(const std::string& path, const std::string& body, const std::string& fields = {}) {
+    send("POST " + path + " HTTP/1.1\r\nHost: test\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body);
+  }
+  Response post(const std::string& path, const std::string& body, const std::string& fields = {}) {
+    send_post(path, body, fields);
     return read();
   }
   /// The first bytes there are.

@@ -157,7 +157,10 @@ TEST(HttpServer, UnknownPathsAndMethodsAreAnsweredAndTheConnectionGoesOn) {
   HttpClient client(server->address());
   const HttpClient::Response missing = client.get("/nothing\xc3\x28");
   EXPECT_EQ(missing.result_int(), 404U);
-  EXPECT_EQ(missing.body(), "{\"error\":{\"message\":\"there is nothing at this path\",\"type\":\"not_found\"}}\n");
+  EXPECT_EQ(
+      missing.body(),
+      R"({"error":{"message":"there is nothing at this path","type":"invalid_request_error","param":null,"code":"not_found"}})"
+      "\n");
   client.send("BREW /hello HTTP/1.1\r\nHost: x\r\n\r\n");
   const HttpClient::Response refused = client.read();
   EXPECT_EQ(refused.result_int(), 405U);
@@ -229,7 +232,7 @@ TEST(HttpServer, AnIdleConnectionIsClosed) {
 }
 
 TEST(HttpServer, AnAnswerThatNobodyReadsIsCutOff) {
-  const auto server = start({.connections = 1, .request_timeout = milliseconds(50)});
+  const auto server = start({.connections = 1, .write_timeout = milliseconds(50)});
   HttpClient client(server->address());
   client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   static_cast<void>(client.read_some());
@@ -249,7 +252,10 @@ TEST(HttpServer, TurnsAwayWhatIsBeyondItsConnectionsWhenNoneIsIdle) {
   asking.send("GET /hello HTTP/1.1\r\nHost: x\r\n\r\nGET /hello HTTP/1.1\r\n");
   EXPECT_EQ(asking.read().result_int(), 200U);
   HttpClient refused(server->address());
-  EXPECT_EQ(refused.read().result_int(), 503U);
+  const HttpClient::Response answer = refused.read();
+  EXPECT_EQ(answer.result_int(), 503U);
+  EXPECT_EQ(answer[boost::beast::http::field::retry_after], "1");
+  EXPECT_NE(answer.body().find("too many connections"), std::string::npos);
   EXPECT_EQ(refused.read_to_end(), "");
   asking.send("Host: x\r\n\r\n");
   EXPECT_EQ(asking.read().result_int(), 200U);
@@ -334,7 +340,8 @@ HttpResponse ask(const std::string& path, Health health, Readiness readiness) {
   const HttpRouter router(observability_routes({.scrape = [] { return std::string("sluice_x 1\n"); },
                                                 .health = [health] { return health; },
                                                 .readiness = [readiness] { return readiness; }}));
-  return router.answer({.method = "GET", .path = path, .query = "", .body = ""});
+  return std::get<HttpResponse>(
+      router.decide({.method = "GET", .path = path, .query = "", .body = "", .headers = {}, .body_lease = {}}));
 }
 
 TEST(HttpObservabilityRoutes, HealthFollowsTheLoop) {
