@@ -7,6 +7,7 @@ namespace {
 
 std::string_view error_type(int status) {
   if (status == 429) return "rate_limit_error";
+  if (status == 408) return "timeout_error";
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
@@ -83,7 +84,7 @@ int http_status(const Status& status) {
     case StatusCode::kUnavailable:
       return 503;
     case StatusCode::kDeadlineExceeded:
-      return 504;
+      return 408;
     default:
       return 500;
   }

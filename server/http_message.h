@@ -45,8 +45,9 @@ HttpResponse http_error(const Status& status);
 /// The same body as a value, for a stream that has begun.
 Json error_body(const Status& status);
 
-/// 400 INVALID_ARGUMENT, 404 NOT_FOUND, 429 RESOURCE_EXHAUSTED, 503 UNAVAILABLE, 504 DEADLINE_EXCEEDED, 499 CANCELLED,
-/// 501 FAILED_PRECONDITION: what this daemon can't do as it was started, 500 else.
+/// 400 INVALID_ARGUMENT, 404 NOT_FOUND, 408 DEADLINE_EXCEEDED (the time was the client's to set, so it is no fault of
+/// the server's), 429 RESOURCE_EXHAUSTED, 499 CANCELLED, 501 FAILED_PRECONDITION (what this daemon can't do as it was
+/// started), 503 UNAVAILABLE, 500 else.
 int http_status(const Status& status);
 
 }  // namespace sluice::server

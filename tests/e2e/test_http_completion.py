@@ -51,7 +51,7 @@ def test_the_openai_client_has_an_exception_for_each_error(daemon):
         client.embeddings.create(model="", input="Hi")
     with pytest.raises(openai.APIStatusError) as late:
         client.completions.create(model="", prompt="Hi", max_tokens=4000, logit_bias=FORCE, extra_headers={"x-request-timeout-ms": "100"})
-    assert late.value.status_code == 504
+    assert late.value.status_code == 408
 
 
 def test_closing_an_openai_stream_ends_its_request(daemon):

@@ -129,7 +129,7 @@ def test_b26_b_the_openai_client_knows_a_full_queue(start):
     import openai
     server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1, "max_queued_requests": 1}})
     client = openai_client(server)
-    streams = [client.completions.create(model="", prompt="Hi", max_tokens=4000, logit_bias=FORCE, stream=True)]
+    streams = [client.completions.create(model="", prompt="Hi", max_tokens=2000, logit_bias=FORCE, stream=True)]
     waiting = threading.Thread(target=lambda: complete(server, max_tokens=1), daemon=True)
     waiting.start()
     while server.load().waiting_requests == 0:
@@ -190,7 +190,7 @@ def test_b28_d_one_token_is_a_whole_stream(daemon):
 def test_b28_e_a_run_that_fails_in_the_middle_says_so(start):
     server = start({"server": {"drain_timeout_ms": 300}, "kv": {"memory": "64MiB"}})
     connection = connect(server)
-    response = send(connection, "/v1/completions", {**LONG, "stream": True}).getresponse()
+    response = send(connection, "/v1/completions", {**LONG, "max_tokens": 2000, "stream": True}).getresponse()
     assert b"data: " in response.read1(4096)
     server.signal()
     rest = response.read().decode()

@@ -296,7 +296,7 @@ TEST_F(HttpApiTest, ADrainingDaemonRefusesWith503) {
   EXPECT_EQ(refused["retry-after"], "1");
 }
 
-TEST_F(HttpApiTest, ADeadlineEndsARequestWith504) {
+TEST_F(HttpApiTest, ADeadlineEndsARequestWith408) {
   daemon().executor().hold();
   HttpClient client = this->client();
   client.send_post("/v1/completions", body(R"("prompt":"Hi","max_tokens":400)"), "x-request-timeout-ms: 20\r\n");
@@ -305,7 +305,7 @@ TEST_F(HttpApiTest, ADeadlineEndsARequestWith504) {
   const auto deadline = daemon().clock().now() + std::chrono::milliseconds(30);
   EXPECT_TRUE(eventually([&] { return daemon().clock().now() > deadline; }));
   daemon().executor().release();
-  expect_refused(client.read(), 504, "");
+  expect_refused(client.read(), 408, "");
   EXPECT_TRUE(daemon().becomes_idle());
 }
 
