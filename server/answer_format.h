@@ -29,8 +29,8 @@ class AnswerFormat {
  public:
   virtual ~AnswerFormat() = default;
 
-  /// The answer in one piece. `now` is the moment of hand-over, which ends the ledger's delivery.
-  virtual Json whole(const Completion& completion, TimePoint now) = 0;
+  /// The answer in one piece, as JSON text. `now` is the moment of hand-over, which ends the ledger's delivery.
+  virtual std::string whole(const Completion& completion, TimePoint now) = 0;
   /// The chunks of a stream that tell an event; none for one that says nothing yet. Not RequestDenied.
   virtual std::vector<Json> chunks(const CompletionEvent& event, TimePoint now) = 0;
 };

@@ -14,6 +14,19 @@ Json answer_head(const AnswerTraits& traits, std::string_view object) {
           {"choices", Json::array()}};
 }
 
+std::string write_answer(const AnswerTraits& traits, std::string_view object, const Completion& completion,
+                         TimePoint now, const std::function<Json(size_t index)>& make_choice) {
+  Json head = answer_head(traits, object);
+  head.erase("choices");
+  std::string text = write_json(head);
+  text.back() = ',';
+  text += "\"choices\":[";
+  for (size_t i = 0; i < completion.choices.size(); ++i) text += (i == 0 ? "" : ",") + write_json(make_choice(i));
+  const Json tail = {{"usage", usage_json(completion.totals.usage)},
+                     {"sluice", ledger_json(completion.totals.timing, now)}};
+  return text + "]," + write_json(tail).substr(1);
+}
+
 Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},

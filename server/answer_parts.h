@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +13,10 @@ namespace sluice::server {
 
 /// The members that every answer and chunk begins with, and its empty list of choices.
 Json answer_head(const AnswerTraits& traits, std::string_view object);
+/// The text of an answer in one piece. Choices are made and written one at a time, since as values they take many times
+/// the memory of their text.
+std::string write_answer(const AnswerTraits& traits, std::string_view object, const Completion& completion,
+                         TimePoint now, const std::function<Json(size_t index)>& make_choice);
 Json usage_json(const Usage& usage);
 /// Where the time went, in milliseconds; a member of its own, which OpenAI's clients pass over.
 Json ledger_json(const RequestTiming& timing, TimePoint now);

@@ -15,18 +15,14 @@ class ChatCompletionFormat final : public AnswerFormat {
   explicit ChatCompletionFormat(AnswerTraits traits)
       : traits_(std::move(traits)), tokenizer_(*traits_.model.tokenizer) {}
 
-  Json whole(const Completion& completion, TimePoint now) override {
-    Json answer = answer_head(traits_, kObject);
-    for (size_t i = 0; i < completion.choices.size(); ++i) {
+  std::string whole(const Completion& completion, TimePoint now) override {
+    return write_answer(traits_, kObject, completion, now, [&](size_t i) -> Json {
       const CollectedChoice& choice = completion.choices[i];
-      answer["choices"].push_back({{"index", i},
-                                   {"message", {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}}},
-                                   {"logprobs", logprobs_json(choice.tokens)},
-                                   {"finish_reason", finish_reason(choice.end)}});
-    }
-    answer["usage"] = usage_json(completion.totals.usage);
-    answer["sluice"] = ledger_json(completion.totals.timing, now);
-    return answer;
+      return {{"index", i},
+              {"message", {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}}},
+              {"logprobs", logprobs_json(choice.tokens)},
+              {"finish_reason", finish_reason(choice.end)}};
+    });
   }
 
   std::vector<Json> chunks(const CompletionEvent& event, TimePoint now) override {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,13 @@
 
 namespace sluice::server {
 
-/// How many bytes all requests' bodies may hold together, from their first byte until they have been read as JSON.
-/// Thread-safe.
+/// How many bytes all requests' bodies may hold together, from their first byte until they have been read as JSON, each
+/// without its first 64 KiB: ordinary requests are not to be refused for what large ones take, and their number is
+/// bounded by that of connections. Thread-safe.
 class HttpBodyBudget {
  public:
+  static constexpr size_t kFreeBytes = size_t{64} << 10;
+
   explicit HttpBodyBudget(size_t bytes) : left_(static_cast<int64_t>(bytes)) {}
 
   bool take(size_t bytes) {
@@ -48,22 +52,24 @@ class HttpBodyLease {
     return *this;
   }
 
-  /// False when there is no more to have.
+  /// The body gets longer by so much. False when there is no more to have.
   bool grow(size_t bytes) {
-    if (budget_ == nullptr || !budget_->take(bytes)) return false;
+    if (budget_ == nullptr || !budget_->take(counted(bytes_ + bytes) - counted(bytes_))) return false;
     bytes_ += bytes;
     return true;
   }
 
  private:
+  static size_t counted(size_t bytes) { return bytes - std::min(bytes, HttpBodyBudget::kFreeBytes); }
+
   void release() {
-    if (budget_ != nullptr) budget_->give(bytes_);
+    if (budget_ != nullptr) budget_->give(counted(bytes_));
     budget_.reset();
     bytes_ = 0;
   }
 
   std::shared_ptr<HttpBodyBudget> budget_;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0;  ///< of the body
 };
 
 /// A body that takes memory only as its bytes come, whatever length its header announces, and within the budget; past

@@ -96,11 +96,18 @@ class Submission {
     if (!ask->wish.ignored.empty()) terms_.headers.emplace_back("x-sluice-ignored", ignored_names(ask->wish.ignored));
     Result<CallTerms> terms = call_terms(exchange_->request(), front_);
     if (!terms.ok()) return refuse(terms.status());
-    if (!ask->wish.is_stream) terms->answer_bytes_max = front_.answer_bytes_max;
+    terms->answer_bytes_max = answer_bytes_max(*ask);
     exchange_->when_closed([&intake = front_.intake, id = id_](HttpEnd end) {
       if (end == HttpEnd::kClientGone) intake.cancel(id);
     });
     return front_.intake.submit(id_, ask->request, *terms, make_sink(*ask));
+  }
+
+  /// As the core counts, which has an echo once; here it stands in every choice.
+  int64_t answer_bytes_max(const CompletionAsk& ask) const {
+    const bool repeats_echo = ask.request.response().echo() && ask.request.n() > 1;
+    if (repeats_echo) return front_.answer_bytes_max / ask.request.n();
+    return ask.wish.is_stream ? CallTerms().answer_bytes_max : front_.answer_bytes_max;
   }
 
   Status refuse(const Status& status) {

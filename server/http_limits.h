@@ -10,10 +10,9 @@ namespace sluice::server {
 
 /// What one client may cost the listener.
 struct HttpLimits {
-  uint32_t header_bytes = 16 * 1024;  ///< of a request, its line included; more is answered with 431
-  uint64_t body_bytes = 64 * 1024;    ///< of a request; more is answered with 413
-  size_t buffered_bytes =
-      size_t{256} << 20;  ///< of all bodies that are not yet read as JSON; more is answered with 503
+  uint32_t header_bytes = 16 * 1024;          ///< of a request, its line included; more is answered with 431
+  uint64_t body_bytes = 64 * 1024;            ///< of a request; more is answered with 413
+  size_t buffered_bytes = size_t{256} << 20;  ///< of all bodies not yet read as JSON, HttpBodyBudget
   /// Open at a time. One more takes the place of the one that has waited longest for a request; it is answered with 503
   /// and closed when none waits.
   size_t connections = 256;

@@ -24,7 +24,7 @@ Delivery HttpWholeCall::deliver(CompletionEvent event) {
 void HttpWholeCall::answer() {
   if (!collector_.status().ok()) return exchange_->answer(terms_.refusal(collector_.status()));
   HttpResponse response = terms_.head("application/json");
-  response.body = write_json(format_->whole(collector_.completion(), clock_.now())) + '\n';
+  response.body = format_->whole(collector_.completion(), clock_.now()) + '\n';
   exchange_->answer(std::move(response));
 }
 

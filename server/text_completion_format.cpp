@@ -41,11 +41,10 @@ class TextCompletionFormat final : public AnswerFormat {
   explicit TextCompletionFormat(AnswerTraits traits)
       : traits_(std::move(traits)), tokenizer_(*traits_.model.tokenizer), prompt_(tokenizer_) {}
 
-  Json whole(const Completion& completion, TimePoint now) override {
+  std::string whole(const Completion& completion, TimePoint now) override {
     std::string prompt = echo_text(completion.prompt_tokens);
     prompt += prompt_.flush();
-    Json answer = answer_head(traits_, kObject);
-    for (size_t i = 0; i < completion.choices.size(); ++i) {
+    return write_answer(traits_, kObject, completion, now, [&](size_t i) {
       const CollectedChoice& choice = completion.choices[i];
       Json logprobs = nullptr;
       if (traits_.reports_logprobs) {
@@ -55,12 +54,8 @@ class TextCompletionFormat final : public AnswerFormat {
         offsets.end_prompt();
         add_logprobs(logprobs, choice.tokens, offsets);
       }
-      answer["choices"].push_back(
-          choice_json(static_cast<int32_t>(i), prompt + choice.text, std::move(logprobs), &choice.end));
-    }
-    answer["usage"] = usage_json(completion.totals.usage);
-    answer["sluice"] = ledger_json(completion.totals.timing, now);
-    return answer;
+      return choice_json(static_cast<int32_t>(i), prompt + choice.text, std::move(logprobs), &choice.end);
+    });
   }
 
   std::vector<Json> chunks(const CompletionEvent& event, TimePoint now) override {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -75,8 +76,8 @@ class HttpClient {
   }
 
  private:
-  boost::asio::io_context io_;
-  boost::asio::ip::tcp::socket socket_{io_};
+  std::unique_ptr<boost::asio::io_context> io_ = std::make_unique<boost::asio::io_context>();
+  boost::asio::ip::tcp::socket socket_{*io_};
   boost::beast::flat_buffer buffer_;
 };
 

@@ -280,23 +280,28 @@ TEST_F(HttpExchangeTest, ABodyMayComeInChunks) {
   EXPECT_EQ(client.read().result_int(), 413U);
 }
 
-TEST_F(HttpExchangeTest, AllBodiesTogetherAreBounded) {
-  const auto server = start({.body_bytes = 1000, .buffered_bytes = 1500});
-  HttpClient first(server->address());
-  first.send_post("/ask", std::string(1000, 'a'));
+TEST_F(HttpExchangeTest, AllLargeBodiesTogetherAreBounded) {
+  constexpr size_t kFree = HttpBodyBudget::kFreeBytes;
+  const auto server = start({.body_bytes = kFree + 1000, .buffered_bytes = 1500});
+  const auto send = [&server](size_t bytes) {
+    HttpClient client(server->address());
+    client.send_post("/ask", std::string(bytes, 'a'));
+    return client;
+  };
+  HttpClient first = send(kFree + 1000);
   const auto held = desk_.at(0);
-  HttpClient second(server->address());
-  const HttpClient::Response refused = second.post("/ask", std::string(501, 'b'));
+  HttpClient second = send(kFree + 501);
+  const HttpClient::Response refused = second.read();
   EXPECT_EQ(refused.result_int(), 503U);
   EXPECT_NE(refused.body().find("too many request bodies"), std::string::npos);
-  HttpClient third(server->address());
-  third.send_post("/ask", std::string(500, 'c'));
-  desk_.at(1)->answer(plain(""));
-  EXPECT_EQ(third.read().result_int(), 200U);
-  held->drop_body();
-  HttpClient fourth(server->address());
-  fourth.send_post("/ask", std::string(1000, 'd'));
+  HttpClient third = send(kFree + 500);
+  const auto also_held = desk_.at(1);
+  HttpClient small = send(kFree);
   desk_.at(2)->answer(plain(""));
+  EXPECT_EQ(small.read().result_int(), 200U) << "is served whatever large ones hold";
+  held->drop_body();
+  HttpClient fourth = send(kFree + 1000);
+  desk_.at(3)->answer(plain(""));
   EXPECT_EQ(fourth.read().result_int(), 200U) << "a body that was read makes room";
 }
 
