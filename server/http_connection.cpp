@@ -214,6 +214,8 @@ void HttpConnection::refuse(const Error& error) {
 void HttpConnection::receive() {
   if (is_receiving_) return;
   is_receiving_ = true;
+  // What a large request needed is not kept while nothing is said.
+  if (buffer_.size() == 0) buffer_.shrink_to_fit();
   socket_.async_read_some(buffer_.prepare(kReadBytes), [self = shared_from_this()](const Error& error, size_t bytes) {
     self->on_received(error, bytes);
   });

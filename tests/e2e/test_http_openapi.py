@@ -4,16 +4,19 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from conftest import IS_SLOW_BUILD, PATIENCE
 from http_calls import assert_alive, post
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,allow_header_conformance"
 
 
+@pytest.mark.timeout(900)
 def test_generated_requests_get_the_answers_that_are_described(start, tmp_path):
     # A small context, so that no request takes long.
-    server = start({"model": {"max_context": 64}, "kv": {"memory": "64MiB"}})
-    options = ["--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", "20" if IS_SLOW_BUILD else "600",
+    server = start({"model": {"max_context": 32}, "kv": {"memory": "64MiB"}})
+    options = ["--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", "20" if IS_SLOW_BUILD else "500",
                "--workers", "2", "--seed", "1", "--request-timeout", str(20 * PATIENCE), "--continue-on-failure", "--warnings", "off"]
     if post(server, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 0}).status == 501:
         options += ["--exclude-path", "/v1/chat/completions"]  # says that it is not served, with a 5xx
