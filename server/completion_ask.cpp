@@ -15,7 +15,6 @@ Status not_an_object(const Json& body) {
   return invalid_argument("the body must be a JSON object, not " + std::string(kind_of(body)));
 }
 
-/// One prompt as token ids. `path` names it.
 void read_prompt_ids(JsonFields& fields, const Json& ids, v1::CompleteRequest& request) {
   v1::TokenIds& to = *request.mutable_token_ids();
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -10,6 +10,8 @@
 
 namespace sluice::server {
 
+enum class AskKind { kCompletion, kChat };
+
 /// How the client wants to be answered.
 struct AnswerWish {
   bool is_stream = false;
@@ -37,7 +39,6 @@ Result<CompletionAsk> parse_completion_ask(const Json& body);
 Result<ChatAsk> parse_chat_ask(const Json& body);
 
 /// The same failure with the core's field, e.g. "sampling.top_p", replaced by the body's, "top_p".
-enum class AskKind { kCompletion, kChat };
 Status in_json_terms(const Status& status, AskKind kind);
 
 }  // namespace sluice::server

@@ -12,13 +12,12 @@
 
 namespace sluice::server {
 
-/// Calls something once after a while, unless it is set anew or cancelled before. I/O thread only; `call` must not
-/// outlive what it touches, which holds when that owns this deadline and `call` holds no more than a weak pointer to
-/// it.
+/// Calls something once after a while, unless it is set anew or cancelled before. I/O thread only.
 class HttpDeadline {
  public:
   explicit HttpDeadline(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
+  /// `owner` owns this deadline and what `call` touches; the call is left out when it has gone.
   void set(Duration timeout, std::function<void()> call, const std::weak_ptr<void>& owner) {
     timer_.expires_after(timeout);
     timer_.async_wait(

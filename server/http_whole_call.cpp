@@ -5,7 +5,7 @@
 namespace sluice::server {
 namespace {
 
-/// Roughly what a token with all its alternatives takes in JSON.
+/// What a token with log-probabilities takes in JSON, roughly: enough to tell small answers from large ones.
 constexpr size_t kTokenBytes = 256;
 
 }  // namespace
