@@ -6,9 +6,10 @@
 
 namespace sluice {
 
-/// Turns SIGINT and SIGTERM into a call on an ordinary thread, where locks and allocation are allowed, while it lives.
+/// Turns SIGINT, SIGTERM and SIGHUP into a call on an ordinary thread, where locks and allocation are allowed, while it
+/// lives.
 ///
-/// The two signals are blocked in the thread that constructs it and in those that it starts afterwards: construct it
+/// The signals are blocked in the thread that constructs it and in those that it starts afterwards: construct it
 /// before any other thread.
 class SignalWatcher {
  public:

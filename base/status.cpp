@@ -18,6 +18,10 @@ std::string_view status_code_name(StatusCode code) {
       return "RESOURCE_EXHAUSTED";
     case StatusCode::kFailedPrecondition:
       return "FAILED_PRECONDITION";
+    case StatusCode::kUnauthenticated:
+      return "UNAUTHENTICATED";
+    case StatusCode::kPermissionDenied:
+      return "PERMISSION_DENIED";
     case StatusCode::kUnavailable:
       return "UNAVAILABLE";
     case StatusCode::kInternal:
@@ -55,6 +59,12 @@ Status resource_exhausted(std::string message) {
 }
 Status failed_precondition(std::string message) {
   return {StatusCode::kFailedPrecondition, std::move(message)};
+}
+Status unauthenticated(std::string message) {
+  return {StatusCode::kUnauthenticated, std::move(message)};
+}
+Status permission_denied(std::string message) {
+  return {StatusCode::kPermissionDenied, std::move(message)};
 }
 Status unavailable(std::string message) {
   return {StatusCode::kUnavailable, std::move(message)};

@@ -20,6 +20,8 @@ enum class StatusCode {
   kNotFound,
   kResourceExhausted,
   kFailedPrecondition,
+  kUnauthenticated,
+  kPermissionDenied,
   kUnavailable,
   kInternal,
 };
@@ -70,6 +72,8 @@ Status invalid_field(std::string field, std::string_view problem);
 Status not_found(std::string message);
 Status resource_exhausted(std::string message);
 Status failed_precondition(std::string message);
+Status unauthenticated(std::string message);
+Status permission_denied(std::string message);
 Status unavailable(std::string message);
 Status deadline_exceeded(std::string message);
 Status internal_error(std::string message);

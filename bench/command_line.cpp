@@ -94,6 +94,12 @@ std::variant<CommandLine, int> parse_command_line(const std::vector<std::string>
       ->type_name("H:P")
       ->envname("SLUICE_ADDRESS")
       ->capture_default_str();
+  run->add_option("--api-key", line.run.api_key, "The key to call with; better given in the environment")
+      ->type_name("KEY")
+      ->envname("SLUICE_API_KEY");
+  run->add_option("--tls-ca", line.run.tls_ca_path, "Speak TLS, and trust the roots in this PEM file")
+      ->type_name("FILE")
+      ->envname("SLUICE_TLS_CA");
   add_load_options(*run, line.run);
   add_request_options(*run, line.run);
   run->add_option("--json", line.json_file, "Also write the figures to this file")->type_name("FILE");

@@ -136,6 +136,11 @@ ExitCode publish(const CommandLine& line, const v1::GetModelResponse& model, con
   return write_json(report_to_json(line.run, model, report), json_file, line.json_file, output);
 }
 
+Result<client::Identity> identity_of(const RunConfig& config) {
+  if (config.tls_ca_path.empty()) return client::make_identity(config.api_key, std::nullopt);
+  return client::make_identity(config.api_key, client::TlsFiles{.ca = config.tls_ca_path, .cert = {}, .key = {}});
+}
+
 ExitCode run(const CommandLine& line, const Output& output, const Clock& clock) {
   std::ofstream json_file;
   if (const Status status = open_json(line.json_file, json_file); !status.ok()) return report_failure(output, status);
@@ -147,7 +152,9 @@ ExitCode run(const CommandLine& line, const Output& output, const Clock& clock) 
     cancellation.cancel();
     generator.stop();
   });
-  client::InferenceClient client(line.run.address);
+  const Result<client::Identity> identity = identity_of(line.run);
+  if (!identity.ok()) return report_failure(output, identity.status());
+  client::InferenceClient client(line.run.address, *identity);
   const Result<v1::GetModelResponse> model = client.get_model({.cancellation = &cancellation});
   if (!model.ok()) return report_failure(output, model.status());
   const Result<PromptSource> prompts = prompts_for(line.run, *model);

@@ -27,6 +27,8 @@ struct RunConfig {
   int32_t output_tokens = 64;          ///< exactly, as end tokens are ignored; with stop tokens at most
   std::vector<int32_t> stop_token_ids;
   std::string tenant;
+  std::string api_key;
+  std::string tls_ca_path;  ///< not empty: TLS, with daemons whose root is in this file
   float temperature = 0;
   int32_t warmup = 2;            ///< requests sent before, at the same concurrency, and not measured
   uint64_t seed = 0;             ///< of prompts and arrivals

@@ -62,10 +62,11 @@ ExitCode run_complete(const CompleteOptions& options, const Terminal& terminal, 
 
   client::Cancellation cancellation;
   const SignalWatcher watcher([&cancellation](int) { cancellation.cancel(); });
-  client::InferenceClient daemon(options.connection.address);
-  Status status = await_daemon(daemon, options.connection, &cancellation);
+  const auto daemon = connect(options.connection);
+  if (!daemon.ok()) return report_unsent(options, terminal, daemon.status());
+  Status status = await_daemon(**daemon, options.connection, &cancellation);
   if (status.ok()) {
-    status = stream_answer(options, *request, terminal, daemon, cancellation, clock);
+    status = stream_answer(options, *request, terminal, **daemon, cancellation, clock);
   } else {
     print_refusal(options, terminal, status);
   }

@@ -54,9 +54,9 @@ Json to_json(const v1::ExplainResponse& answer) {
 
 Result<v1::ExplainResponse> ask(const CompleteOptions& options, std::istream& in) {
   SLUICE_ASSIGN_OR_RETURN(const v1::CompleteRequest request, to_request(options, in));
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
-  return daemon.explain(request, call_options(options.connection));
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
+  return daemon->explain(request, call_options(options.connection));
 }
 
 }  // namespace

@@ -39,16 +39,16 @@ void print(std::ostream& out, const v1::Limits& limits) {
 }
 
 Result<v1::Limits> ask(const LimitsOptions& options) {
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
-  if (options.wanted.ByteSizeLong() == 0) return daemon.get_limits(call_options(options.connection));
-  return daemon.set_limits(options.wanted, call_options(options.connection));
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
+  if (options.wanted.ByteSizeLong() == 0) return daemon->get_limits(call_options(options.connection));
+  return daemon->set_limits(options.wanted, call_options(options.connection));
 }
 
 }  // namespace
 
 void add_limits_options(CLI::App& app, LimitsOptions& options) {
-  add_connection_options(app, options.connection);
+  add_connection_options(app, options.connection, Listener::kAdmin);
   app.add_flag("--json", options.json, "Print JSON");
   v1::Limits& wanted = options.wanted;
   add_limit(app, wanted, "--max-running", &v1::Limits::set_max_running, "Sequences in one step");

@@ -73,9 +73,9 @@ Json model_to_json(const v1::GetModelResponse& model) {
 template <typename Response>
 Result<Response> ask(const StatusCommandOptions& options,
                      Result<Response> (client::InferenceClient::*method)(const client::CallOptions&)) {
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
-  return (daemon.*method)(call_options(options.connection));
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
+  return ((*daemon).*method)(call_options(options.connection));
 }
 
 }  // namespace

@@ -31,17 +31,17 @@ offline::TokenizeOptions offline_options(const TokenizeCommandOptions& options) 
 
 Result<Ids> ids_of_text(const TokenizeCommandOptions& options, const std::string& text) {
   if (options.offline_model) return offline::tokenize_text(offline_options(options), text);
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
-  return ids_from_daemon(daemon, options, text);
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
+  return ids_from_daemon(*daemon, options, text);
 }
 
 Status tokenize_lines(const TokenizeCommandOptions& options, const Terminal& terminal) {
   if (options.offline_model) return offline::tokenize_jsonl(offline_options(options), terminal.in, terminal.out);
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
   return answer_lines(terminal.in, terminal.out,
-                      [&](const std::string& text) { return ids_from_daemon(daemon, options, text); });
+                      [&](const std::string& text) { return ids_from_daemon(*daemon, options, text); });
 }
 
 void print_ids(std::ostream& out, const Ids& ids, bool json) {
@@ -67,10 +67,10 @@ Result<std::string> text_of_ids(const DetokenizeCommandOptions& options, const I
   v1::DetokenizeRequest request;
   request.mutable_ids()->Assign(ids.begin(), ids.end());
   if (options.keep_special) request.set_keep_special(true);
-  client::InferenceClient daemon(options.connection.address);
-  SLUICE_RETURN_IF_ERROR(await_daemon(daemon, options.connection));
+  SLUICE_ASSIGN_OR_RETURN(const auto daemon, connect(options.connection));
+  SLUICE_RETURN_IF_ERROR(await_daemon(*daemon, options.connection));
   SLUICE_ASSIGN_OR_RETURN(v1::DetokenizeResponse response,
-                          daemon.detokenize(request, call_options(options.connection)));
+                          daemon->detokenize(request, call_options(options.connection)));
   return std::move(*response.mutable_text());
 }
 

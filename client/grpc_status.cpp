@@ -48,6 +48,10 @@ StatusCode status_code_from_wire(int32_t code) {
     case grpc::StatusCode::ALREADY_EXISTS:
     case grpc::StatusCode::FAILED_PRECONDITION:
       return StatusCode::kFailedPrecondition;
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return StatusCode::kUnauthenticated;
+    case grpc::StatusCode::PERMISSION_DENIED:
+      return StatusCode::kPermissionDenied;
     case grpc::StatusCode::UNAVAILABLE:
       return StatusCode::kUnavailable;
     default:

@@ -38,18 +38,20 @@ gpr_timespec deadline_after(std::chrono::milliseconds timeout) {
   return gpr_time_from_millis(timeout.count(), GPR_TIMESPAN);
 }
 
-void apply(const CallOptions& options, grpc::ClientContext& context) {
-  if (options.timeout.count() > 0) context.set_deadline(deadline_after(options.timeout));
-  if (!options.tenant.empty()) context.AddMetadata("x-tenant", options.tenant);
-}
-
 }  // namespace
 
-InferenceClient::InferenceClient(std::string address)
+InferenceClient::InferenceClient(std::string address, const Identity& identity)
     : address_(std::move(address)),
-      channel_(grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), channel_arguments())),
+      api_key_(identity.api_key),
+      channel_(grpc::CreateCustomChannel(address_, identity.channel, channel_arguments())),
       stub_(v1::Inference::NewStub(channel_)),
       control_(v1::Control::NewStub(channel_)) {}
+
+void InferenceClient::apply(const CallOptions& options, grpc::ClientContext& context) const {
+  if (options.timeout.count() > 0) context.set_deadline(deadline_after(options.timeout));
+  if (!options.tenant.empty()) context.AddMetadata("x-tenant", options.tenant);
+  if (!api_key_.empty()) context.AddMetadata("authorization", "Bearer " + api_key_);
+}
 
 Status InferenceClient::cannot_connect() const {
   return unavailable("cannot connect to " + address_ + ": is sluiced running? start it with: sluiced --grpc-listen " +
@@ -136,8 +138,9 @@ Status InferenceClient::wait_until_ready(std::chrono::milliseconds timeout, Canc
 
 std::unique_ptr<StreamCall> InferenceClient::make_stream(v1::CompleteRequest request, StreamCall::Handlers handlers,
                                                          const std::string& tenant) {
+  const auto prepare = [&](grpc::ClientContext& context) { apply({.tenant = tenant}, context); };
   return std::make_unique<StreamCall>(
-      *stub_, std::move(request), tenant, std::move(handlers),
+      *stub_, std::move(request), prepare, std::move(handlers),
       [this](const grpc::Status& status, const grpc::ClientContext& context) { return end_of_call(status, context); });
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "client/cancellation.h"
+#include "client/identity.h"
 #include "client/stream_call.h"
 #include "sluice/v1/control.grpc.pb.h"
 #include "sluice/v1/inference.grpc.pb.h"
@@ -17,6 +18,8 @@ namespace sluice::client {
 
 /// Where `sluiced` listens unless it is told otherwise.
 inline constexpr const char* kDefaultAddress = "127.0.0.1:50051";
+/// The same for its control.
+inline constexpr const char* kDefaultAdminAddress = "127.0.0.1:50052";
 
 struct CallOptions {
   std::chrono::milliseconds timeout{0};  ///< the gRPC deadline, from now; 0 is none
@@ -32,7 +35,7 @@ class InferenceClient {
   using OnEvent = std::function<void(const v1::CompleteEvent&)>;
 
   /// `address` is H:P, or unix:PATH. HTTP proxies of the environment are not used.
-  explicit InferenceClient(std::string address);
+  explicit InferenceClient(std::string address, const Identity& identity = {});
 
   /// Gives each event to `on_event`, in order, on this thread, and returns when the stream has ended. OK only when the
   /// answer is whole; what came before a failure has been given.
@@ -56,6 +59,7 @@ class InferenceClient {
                                           const std::string& tenant = {});
 
  private:
+  void apply(const CallOptions& options, grpc::ClientContext& context) const;
   Status end_of_call(const grpc::Status& status, const grpc::ClientContext& context) const;
   Status cannot_connect() const;
   template <typename Stub, typename Request, typename Response>
@@ -63,6 +67,7 @@ class InferenceClient {
                              const Request& request, const CallOptions& options);
 
   const std::string address_;
+  const std::string api_key_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Inference::Stub> stub_;
   const std::unique_ptr<v1::Control::Stub> control_;

@@ -4,10 +4,10 @@
 
 namespace sluice::client {
 
-StreamCall::StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, const std::string& tenant,
-                       Handlers handlers, Explain explain)
+StreamCall::StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request,
+                       const std::function<void(grpc::ClientContext&)>& prepare, Handlers handlers, Explain explain)
     : stub_(stub), request_(std::move(request)), explain_(std::move(explain)), handlers_(std::move(handlers)) {
-  if (!tenant.empty()) context_.AddMetadata("x-tenant", tenant);
+  prepare(context_);
 }
 
 void StreamCall::start() {

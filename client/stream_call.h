@@ -24,9 +24,9 @@ class StreamCall final : private grpc::ClientReadReactor<v1::CompleteEvent> {
   /// `explain` turns the end of the gRPC call into ours.
   using Explain = std::function<Status(const grpc::Status&, const grpc::ClientContext&)>;
 
-  /// The stub is lent and outlives the call. An empty tenant isn't told.
-  StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request, const std::string& tenant, Handlers handlers,
-             Explain explain);
+  /// The stub is lent and outlives the call. `prepare` is called at once.
+  StreamCall(v1::Inference::Stub& stub, v1::CompleteRequest request,
+             const std::function<void(grpc::ClientContext&)>& prepare, Handlers handlers, Explain explain);
 
   /// Sends the request, once. The handlers may be called before this returns, on another thread.
   void start();

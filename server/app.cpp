@@ -1,6 +1,7 @@
 #include "server/app.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -18,23 +19,30 @@ namespace sluice::server {
 
 namespace {
 
-constexpr Duration kHealthPeriod = std::chrono::seconds(1);
+constexpr Duration kUpdatePeriod = std::chrono::seconds(1);
 /// What failed at the end of the drain time may still reach its client for so long.
 constexpr Duration kLastWords = std::chrono::milliseconds(500);
 /// For answers that are written, but not yet sent.
 constexpr Duration kFlushPatience = std::chrono::milliseconds(250);
 
-/// Hands a stop from the signal thread to the main one.
-class StopRequest {
+/// Hands what signals ask for from their thread to the main one.
+class SignalDesk {
  public:
   enum class Phase { kStarting, kServing };
+  enum class Wish { kNone, kReload, kStop };
 
   /// The phase that the request met.
-  Phase ask() {
+  Phase ask_stop() {
     const MutexLock lock(mutex_);
-    asked_ = true;
+    wish_ = Wish::kStop;
     changed_.notify_all();
     return phase_;
+  }
+
+  void ask_reload() {
+    const MutexLock lock(mutex_);
+    if (wish_ != Wish::kStop) wish_ = Wish::kReload;
+    changed_.notify_all();
   }
 
   void begin_serving() {
@@ -42,25 +50,26 @@ class StopRequest {
     phase_ = Phase::kServing;
   }
 
-  bool wait_until(TimePoint deadline) {
+  /// What is asked for, at once or until the deadline; a reload is told once.
+  Wish wait_until(TimePoint deadline) {
     const MutexLock lock(mutex_);
-    while (!asked_) {
+    while (wish_ == Wish::kNone) {
       if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
     }
-    return asked_;
+    return wish_ == Wish::kReload ? std::exchange(wish_, Wish::kNone) : wish_;
   }
 
  private:
   Mutex mutex_;
   CondVar changed_;
-  bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
+  Wish wish_ SLUICE_GUARDED_BY(mutex_) = Wish::kNone;
   Phase phase_ SLUICE_GUARDED_BY(mutex_) = Phase::kStarting;
 };
 
 /// Nothing is owed to anybody during the start, so nothing is wound up; a second signal wants no winding up.
-void on_stop_signal(int32_t count, StopRequest& stop) {
+void on_stop_signal(int32_t count, SignalDesk& desk) {
   if (count > 1) std::_Exit(1);
-  if (stop.ask() == StopRequest::Phase::kStarting) std::_Exit(0);
+  if (desk.ask_stop() == SignalDesk::Phase::kStarting) std::_Exit(0);
 }
 
 LogLevel log_level(std::string_view name) {
@@ -93,16 +102,21 @@ HttpLimits http_limits(const ServerSection& server) {
           .write_timeout = milliseconds(server.http_write_timeout_ms)};
 }
 
-int serve(const Config& config, const AppEnvironment& environment, StopRequest& stop) {
+int serve(const Config& config, const AppEnvironment& environment, SignalDesk& desk) {
   App app(config, environment);
   if (const Status started = app.start(); !started.ok()) {
     std::fprintf(stderr, "sluiced: %s\n", started.message().c_str());
     return 1;
   }
-  stop.begin_serving();
+  desk.begin_serving();
   std::printf("%s\n", app.ready_line().c_str());
   std::fflush(stdout);
-  while (!stop.wait_until(environment.clock.now() + kHealthPeriod)) app.update_health();
+  while (true) {
+    const SignalDesk::Wish wish = desk.wait_until(environment.clock.now() + kUpdatePeriod);
+    if (wish == SignalDesk::Wish::kStop) break;
+    if (wish == SignalDesk::Wish::kReload) app.reload();
+    app.update();
+  }
   app.drain();
   return 0;
 }
@@ -112,18 +126,21 @@ int serve(const Config& config, const AppEnvironment& environment, StopRequest& 
 App::App(const Config& config, AppEnvironment environment) : config_(config), environment_(std::move(environment)) {}
 
 App::~App() {
+  if (admin_server_ != nullptr) admin_server_->stop(Duration{});
   if (grpc_server_ != nullptr) grpc_server_->stop(Duration{});
   if (http_server_ != nullptr) http_server_->stop();
 }
 
 Status App::start() {
   const TimePoint began = environment_.clock.now();
+  SLUICE_ASSIGN_OR_RETURN(access_, Access::open(config_.security.api_keys_path));
   SLUICE_RETURN_IF_ERROR(listen());
   SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.clock, environment_.version));
   if (!config_.log.trace_path.empty()) {
     SLUICE_ASSIGN_OR_RETURN(trace_, RequestTrace::open(config_.log.trace_path, environment_.wall_clock));
   }
   core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
+                                                                  .access = *access_,
                                                                   .executor = *host_.executor,
                                                                   .clock = environment_.clock,
                                                                   .wall_clock = environment_.wall_clock,
@@ -136,7 +153,7 @@ Status App::start() {
   grpc_services_.open(core_->front());
   http_front_.emplace(http_front());
   http_api_.open(*http_front_);
-  grpc_server_->set_serving(true);
+  set_serving(true);
   readiness_.store(Readiness::kReady);
   log_start(began);
   return {};
@@ -147,10 +164,23 @@ Status App::listen() {
                           parse_listen_address(config_.server.http_listen, "server.http_listen"));
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc,
                           parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress admin,
+                          parse_listen_address(config_.server.admin_listen, "server.admin_listen"));
   SLUICE_ASSIGN_OR_RETURN(
       http_server_, HttpServer::start(http, routes(), http_limits(config_.server), config_.server.http_cors_origin));
-  SLUICE_ASSIGN_OR_RETURN(grpc_server_, GrpcServer::start(grpc, config_.server.max_message_mib, grpc_services_));
+  const GrpcOptions options = grpc_options(config_);
+  SLUICE_ASSIGN_OR_RETURN(
+      grpc_server_,
+      GrpcServer::start(grpc, kGrpcListen, options, {{v1::Inference::service_full_name(), grpc_services_.inference}}));
+  SLUICE_ASSIGN_OR_RETURN(
+      admin_server_,
+      GrpcServer::start(admin, kAdminListen, options, {{v1::Control::service_full_name(), grpc_services_.control}}));
   return {};
+}
+
+void App::set_serving(bool serving) {
+  grpc_server_->set_serving(serving);
+  admin_server_->set_serving(serving);
 }
 
 HttpFront App::http_front() {
@@ -194,24 +224,23 @@ void App::log_start(TimePoint began) const {
                           {"kv_mib", std::to_string(host_.pool_bytes >> 20)},
                           {"grpc", grpc_address().text()},
                           {"http", http_address().text()},
+                          {"admin", admin_address().text()},
                           {"start_seconds", std::to_string(to_seconds(environment_.clock.now() - began))}});
 }
 
 std::string App::ready_line() const {
-  const nlohmann::ordered_json line = {{"grpc", grpc_address().text()},
-                                       {"http", http_address().text()},
-                                       {"model", host_.served.name},
-                                       {"device", host_.served.device},
-                                       {"version", environment_.version}};
+  const nlohmann::ordered_json line = {{"grpc", grpc_address().text()},   {"http", http_address().text()},
+                                       {"admin", admin_address().text()}, {"model", host_.served.name},
+                                       {"device", host_.served.device},   {"version", environment_.version}};
   // A model's name comes from its file, and need not be UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-void App::update_health() {
+void App::update() {
   const Health health = core_->health();
   if (health == told_health_) return;
   told_health_ = health;
-  grpc_server_->set_serving(health == Health::kHealthy);
+  set_serving(health == Health::kHealthy);
   if (health == Health::kHealthy) {
     environment_.logger.info("the serving loop makes progress again");
   } else {
@@ -219,25 +248,37 @@ void App::update_health() {
   }
 }
 
+void App::reload() {
+  if (!access_->has_keys()) return environment_.logger.info("SIGHUP: there are no API keys to read again");
+  if (const Status status = access_->reload(); !status.ok()) {
+    return environment_.logger.error("the API keys stay as they were", {{"why", status.message()}});
+  }
+  environment_.logger.info("read the API keys again", {{"keys", std::to_string(access_->key_count())}});
+}
+
 void App::drain() {
   environment_.logger.info("draining", {{"drain_timeout_ms", std::to_string(config_.server.drain_timeout_ms)}});
   readiness_.store(Readiness::kDraining);
-  grpc_server_->set_serving(false);
+  set_serving(false);
   const TimePoint deadline = environment_.clock.now() + std::chrono::milliseconds(config_.server.drain_timeout_ms);
   const bool complete = core_->drain(deadline, deadline + kLastWords);
+  admin_server_->stop(kFlushPatience);
   grpc_server_->stop(kFlushPatience);
   http_server_->stop();
   environment_.logger.info("drained", {{"complete", complete ? "yes" : "no"}});
 }
 
 int run_app(const Config& config, std::string_view version) {
-  StopRequest stop;
-  const SignalWatcher signals([&stop, count = 0](int) mutable { on_stop_signal(++count, stop); });
+  SignalDesk desk;
+  const SignalWatcher signals([&desk, count = 0](int signal) mutable {
+    if (signal == SIGHUP) return desk.ask_reload();
+    on_stop_signal(++count, desk);
+  });
   const SteadyClock clock;
   const auto wall_clock = [] { return std::chrono::system_clock::now(); };
   Logger logger(stderr, log_level(config.log.level), wall_clock);
   raise_open_file_limit();
-  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, stop);
+  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, desk);
 }
 
 }  // namespace sluice::server

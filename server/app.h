@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/logger.h"
 #include "base/status.h"
+#include "server/access.h"
 #include "server/config.h"
 #include "server/grpc_server.h"
 #include "server/grpc_services.h"
@@ -53,14 +54,19 @@ class App {
   std::string ready_line() const;
   const ListenAddress& grpc_address() const { return grpc_server_->address(); }
   const ListenAddress& http_address() const { return http_server_->address(); }
+  const ListenAddress& admin_address() const { return admin_server_->address(); }
 
-  /// Tells grpc.health.v1 whether the loop makes progress; to be called about once a second while serving.
-  void update_health();
+  /// Tells grpc.health.v1 whether the loop makes progress, and takes up TLS files that have changed; to be called about
+  /// once a second while serving.
+  void update();
+  /// Reads the API keys and TLS files again; what can't be used is logged, and the old ones stay.
+  void reload();
   /// Lets running and queued requests finish within server.drain_timeout_ms, refuses others, then stops listening.
   void drain();
 
  private:
   Status listen();
+  void set_serving(bool serving);
   std::vector<HttpRoute> routes();
   std::vector<HttpRoute> observation_routes();
   HttpFront http_front();
@@ -74,6 +80,7 @@ class App {
   /// Set once there is something to ask; read on the HTTP thread.
   std::atomic<const ServingCore*> observed_{nullptr};
   GrpcServices grpc_services_;
+  std::unique_ptr<Access> access_;
   ModelHost host_;
   std::unique_ptr<RequestTrace> trace_;
   std::unique_ptr<ServingCore> core_;
@@ -81,11 +88,12 @@ class App {
   HttpApi http_api_;                         // its workers use what stands above
   std::unique_ptr<HttpServer> http_server_;  // after what its handlers look at, so that it ends before
   std::unique_ptr<GrpcServer> grpc_server_;
+  std::unique_ptr<GrpcServer> admin_server_;
 };
 
 /// Runs the daemon until a signal ends it; the exit code. SIGTERM or SIGINT drains, or ends the start at once (0 both);
-/// a second one ends the process at once (1). 1 also when it can't start. Called before any thread begins: it blocks
-/// the two signals in all of them.
+/// a second one ends the process at once (1). SIGHUP reloads. 1 also when it can't start. Called before any thread
+/// begins: it blocks the three signals in all of them.
 int run_app(const Config& config, std::string_view version);
 
 }  // namespace sluice::server

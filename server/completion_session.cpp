@@ -38,11 +38,12 @@ Outcome outcome_of_failure(const Status& status) {
 }  // namespace
 
 CompletionSession::CompletionSession(RequestId id, AnswerTerms terms, const SessionServices& services,
-                                     std::shared_ptr<CompletionSink> sink)
+                                     std::shared_ptr<CompletionSink> sink, KeyUse::Lease lease)
     : id_(id),
       terms_(std::move(terms)),
       services_(services),
       sink_(std::move(sink)),
+      lease_(std::move(lease)),
       open_choices_(terms_.choice_count) {
   choices_.reserve(static_cast<size_t>(terms_.choice_count));
   for (int32_t i = 0; i < terms_.choice_count; ++i) choices_.emplace_back(services_.tokenizer, terms_.stops);

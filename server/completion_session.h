@@ -13,6 +13,7 @@
 #include "scheduler/token_event.h"
 #include "server/answer_terms.h"
 #include "server/completion_sink.h"
+#include "server/key_use.h"
 #include "server/metrics.h"
 #include "server/request_trace.h"
 #include "server/session.h"
@@ -36,8 +37,9 @@ struct SessionServices {
 /// counts every token drawn, the end token too, up to the one that completed a stop string. One thread.
 class CompletionSession final : public Session {
  public:
+  /// The lease is held until the session ends.
   CompletionSession(RequestId id, AnswerTerms terms, const SessionServices& services,
-                    std::shared_ptr<CompletionSink> sink);
+                    std::shared_ptr<CompletionSink> sink, KeyUse::Lease lease = {});
 
   void take(scheduler::TokenEvent event) override;
   /// As RequestFailed without a ledger.
@@ -87,6 +89,7 @@ class CompletionSession final : public Session {
   const AnswerTerms terms_;
   const SessionServices services_;
   const std::shared_ptr<CompletionSink> sink_;
+  const KeyUse::Lease lease_;
   std::vector<Choice> choices_;  // [choice_count]
   int32_t open_choices_;
   int32_t echoed_tokens_ = 0;

@@ -41,9 +41,22 @@ Status check_device(std::string_view device) {
 Status check_listeners(const ServerSection& server) {
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress grpc, parse_listen_address(server.grpc_listen, "server.grpc_listen"));
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress http, parse_listen_address(server.http_listen, "server.http_listen"));
+  SLUICE_ASSIGN_OR_RETURN(const ListenAddress admin, parse_listen_address(server.admin_listen, "server.admin_listen"));
   if (grpc == http && http.port != 0)
     return invalid_field("server.http_listen", "must differ from server.grpc_listen, both are " + http.text());
+  if ((admin == grpc || admin == http) && admin.port != 0)
+    return invalid_field("server.admin_listen", "must differ from the other listeners, " + admin.text() + " is one");
   return {};
+}
+
+/// Whoever can reach the daemon's control can starve everybody else.
+Status check_admin_is_guarded(const Config& config) {
+  const Result<ListenAddress> admin = parse_listen_address(config.server.admin_listen, "server.admin_listen");
+  const bool is_guarded = !config.security.api_keys_path.empty() || !config.security.tls_client_ca_path.empty();
+  if (is_guarded || admin->is_loopback()) return {};
+  return invalid_field("server.admin_listen",
+                       "opens the daemon's control to the network; set security.api_keys_path or "
+                       "security.tls_client_ca_path, or listen on 127.0.0.1");
 }
 
 constexpr int32_t kHourMs = 3'600'000;
@@ -99,8 +112,23 @@ Status ServerSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_range("server.stall_timeout_ms", stall_timeout_ms, 1, kHourMs));
   SLUICE_RETURN_IF_ERROR(check_range("server.stream_buffer_tokens", stream_buffer_tokens, 1, 1 << 24));
   SLUICE_RETURN_IF_ERROR(check_range("server.max_message_mib", max_message_mib, 1, 1024));
+  SLUICE_RETURN_IF_ERROR(check_range("server.grpc_max_streams", grpc_max_streams, 1, 1 << 16));
+  SLUICE_RETURN_IF_ERROR(check_range("server.grpc_idle_timeout_ms", grpc_idle_timeout_ms, 1000, 24 * kHourMs));
   SLUICE_RETURN_IF_ERROR(check_http_limits(*this));
   return check_cors_origin(http_cors_origin);
+}
+
+Status SecuritySection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_length("security.api_keys_path", api_keys_path, 4096));
+  SLUICE_RETURN_IF_ERROR(check_length("security.tls_cert_path", tls_cert_path, 4096));
+  SLUICE_RETURN_IF_ERROR(check_length("security.tls_key_path", tls_key_path, 4096));
+  SLUICE_RETURN_IF_ERROR(check_length("security.tls_client_ca_path", tls_client_ca_path, 4096));
+  if (tls_key_path.empty() != tls_cert_path.empty())
+    return invalid_field(tls_key_path.empty() ? "security.tls_key_path" : "security.tls_cert_path",
+                         "must be set too: TLS takes a certificate and its key");
+  if (!tls_client_ca_path.empty() && tls_cert_path.empty())
+    return invalid_field("security.tls_cert_path", "must be set too: client certificates come with TLS");
+  return {};
 }
 
 Status LogSection::validate() const {
@@ -114,6 +142,8 @@ Status Config::validate() const {
   SLUICE_RETURN_IF_ERROR(kv.validate());
   SLUICE_RETURN_IF_ERROR(scheduler.validate());
   SLUICE_RETURN_IF_ERROR(server.validate());
+  SLUICE_RETURN_IF_ERROR(security.validate());
+  SLUICE_RETURN_IF_ERROR(check_admin_is_guarded(*this));
   return log.validate();
 }
 

@@ -43,11 +43,16 @@ struct KvSection {
 /// Section `server`.
 struct ServerSection {
   std::string grpc_listen = "127.0.0.1:50051";
-  std::string http_listen = "127.0.0.1:8080";  ///< not the gRPC address, unless both ports are 0
+  std::string http_listen = "127.0.0.1:8080";
+  /// Of sluice.v1.Control. No two of the three are the same, unless their port is 0. Off loopback only with API keys or
+  /// client certificates.
+  std::string admin_listen = "127.0.0.1:50052";
   int32_t drain_timeout_ms = 30000;  ///< running and queued requests may take this long after SIGTERM; 0 to one hour
   int32_t stall_timeout_ms = 10000;  ///< a tick, so a step, longer than this is unhealthy; 1 to one hour
   int32_t stream_buffer_tokens = 16384;     ///< held for a reader that doesn't read, then its request ends; 1 to 2^24
   int32_t max_message_mib = 64;             ///< largest gRPC message, 1 to 1024
+  int32_t grpc_max_streams = 1024;          ///< calls at a time on one gRPC connection, 1 to 65536
+  int32_t grpc_idle_timeout_ms = 600000;    ///< a connection without calls is closed after it, 1000 to one day
   int32_t http_max_body_mib = 64;           ///< largest body of an HTTP request, 1 to 1024
   int32_t http_max_buffered_mib = 256;      ///< all bodies not yet read together, http_max_body_mib to 65536
   int32_t http_max_header_kib = 16;         ///< largest header of an HTTP request, 1 to 1024
@@ -57,6 +62,17 @@ struct ServerSection {
   int32_t http_write_timeout_ms = 30000;    ///< to take 64 KiB of an answer, 1 to one hour
   std::string http_cors_origin;  ///< whose pages may call: "*", one origin or, empty, none; at most 256 bytes
 
+  Status validate() const;
+};
+
+/// Section `security`. Paths have at most 4096 bytes.
+struct SecuritySection {
+  std::string api_keys_path;       ///< see parse_api_keys(); empty: everyone may call
+  std::string tls_cert_path;       ///< PEM, the daemon's certificate and those between it and its root; empty: no TLS
+  std::string tls_key_path;        ///< PEM, its private key; set when tls_cert_path is
+  std::string tls_client_ca_path;  ///< PEM; who has no certificate signed by one of these may not connect; empty: may
+
+  bool has_tls() const { return !tls_cert_path.empty(); }
   Status validate() const;
 };
 
@@ -76,6 +92,7 @@ struct Config {
   KvSection kv;
   scheduler::SchedulerConfig scheduler;
   ServerSection server;
+  SecuritySection security;
   LogSection log;
 
   /// The first key that is out of bounds.

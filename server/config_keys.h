@@ -10,7 +10,7 @@ namespace sluice::server {
 /// Structured bindings name every field, so a field or section that is added but not listed here doesn't compile.
 template <typename AnyConfig, typename Visitor>
 void for_each_key(AnyConfig& config, Visitor&& visit) {
-  auto& [model, engine, kv, scheduler, server, log] = config;
+  auto& [model, engine, kv, scheduler, server, security, log] = config;
   {
     auto& [path, name, max_context] = model;
     visit("model", "path", path);
@@ -46,15 +46,19 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("scheduler", "pause_target", pause_target);
   }
   {
-    auto& [grpc_listen, http_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens, max_message_mib,
-           http_max_body_mib, http_max_buffered_mib, http_max_header_kib, http_max_connections, http_idle_timeout_ms,
-           http_request_timeout_ms, http_write_timeout_ms, http_cors_origin] = server;
+    auto& [grpc_listen, http_listen, admin_listen, drain_timeout_ms, stall_timeout_ms, stream_buffer_tokens,
+           max_message_mib, grpc_max_streams, grpc_idle_timeout_ms, http_max_body_mib, http_max_buffered_mib,
+           http_max_header_kib, http_max_connections, http_idle_timeout_ms, http_request_timeout_ms,
+           http_write_timeout_ms, http_cors_origin] = server;
     visit("server", "grpc_listen", grpc_listen);
     visit("server", "http_listen", http_listen);
+    visit("server", "admin_listen", admin_listen);
     visit("server", "drain_timeout_ms", drain_timeout_ms);
     visit("server", "stall_timeout_ms", stall_timeout_ms);
     visit("server", "stream_buffer_tokens", stream_buffer_tokens);
     visit("server", "max_message_mib", max_message_mib);
+    visit("server", "grpc_max_streams", grpc_max_streams);
+    visit("server", "grpc_idle_timeout_ms", grpc_idle_timeout_ms);
     visit("server", "http_max_body_mib", http_max_body_mib);
     visit("server", "http_max_buffered_mib", http_max_buffered_mib);
     visit("server", "http_max_header_kib", http_max_header_kib);
@@ -63,6 +67,13 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("server", "http_request_timeout_ms", http_request_timeout_ms);
     visit("server", "http_write_timeout_ms", http_write_timeout_ms);
     visit("server", "http_cors_origin", http_cors_origin);
+  }
+  {
+    auto& [api_keys_path, tls_cert_path, tls_key_path, tls_client_ca_path] = security;
+    visit("security", "api_keys_path", api_keys_path);
+    visit("security", "tls_cert_path", tls_cert_path);
+    visit("security", "tls_key_path", tls_key_path);
+    visit("security", "tls_client_ca_path", tls_client_ca_path);
   }
   auto& [level, trace_path] = log;
   visit("log", "level", level);

@@ -24,6 +24,10 @@ grpc::StatusCode to_grpc_code(StatusCode code) {
       return grpc::StatusCode::RESOURCE_EXHAUSTED;
     case StatusCode::kFailedPrecondition:
       return grpc::StatusCode::FAILED_PRECONDITION;
+    case StatusCode::kUnauthenticated:
+      return grpc::StatusCode::UNAUTHENTICATED;
+    case StatusCode::kPermissionDenied:
+      return grpc::StatusCode::PERMISSION_DENIED;
     case StatusCode::kUnavailable:
       return grpc::StatusCode::UNAVAILABLE;
     case StatusCode::kInternal:

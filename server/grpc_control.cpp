@@ -11,7 +11,8 @@ grpc::ServerUnaryReactor* GrpcControl::GetLimits(grpc::CallbackServerContext* co
     describe_limits(front.limits.current(), limits);
     return Status();
   };
-  return finish(*context, answer<v1::GetLimitsRequest, v1::Limits>(front_.load(), *request, *response, work));
+  return finish(*context, answer<v1::GetLimitsRequest, v1::Limits>(front_.load(), Right::kControl,
+                                                                   {*context, *request, *response}, work));
 }
 
 grpc::ServerUnaryReactor* GrpcControl::SetLimits(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -23,7 +24,8 @@ grpc::ServerUnaryReactor* GrpcControl::SetLimits(grpc::CallbackServerContext* co
     describe_limits(now, limits);
     return Status();
   };
-  return finish(*context, answer<v1::Limits, v1::Limits>(front_.load(), *request, *response, work));
+  return finish(*context,
+                answer<v1::Limits, v1::Limits>(front_.load(), Right::kControl, {*context, *request, *response}, work));
 }
 
 }  // namespace sluice::server

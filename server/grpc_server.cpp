@@ -18,12 +18,17 @@ namespace sluice::server {
 namespace {
 
 constexpr int kMebibyte = 1 << 20;
+constexpr int kMetadataBytesMax = 16 << 10;
 /// Reflection is a synchronous service in this gRPC; everything else is callbacks on gRPC's own few threads.
 constexpr int kSyncThreadsMax = 4;
 
-void set_limits(grpc::ServerBuilder& builder, int32_t max_message_mib) {
-  builder.SetMaxReceiveMessageSize(max_message_mib * kMebibyte);
-  builder.SetMaxSendMessageSize(max_message_mib * kMebibyte);
+void set_limits(grpc::ServerBuilder& builder, const GrpcOptions& options) {
+  builder.SetMaxReceiveMessageSize(options.message_mib * kMebibyte);
+  builder.SetMaxSendMessageSize(options.message_mib * kMebibyte);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
+  const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(options.idle_timeout);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(idle.count()));
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
@@ -57,32 +62,34 @@ gpr_timespec after(Duration patience) {
 
 }  // namespace
 
-Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const ListenAddress& address, int32_t max_message_mib,
-                                                      GrpcServices& services) {
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const ListenAddress& address, const ListenOption& option,
+                                                      const GrpcOptions& options,
+                                                      std::initializer_list<GrpcServed> services) {
   silence_library_log();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  set_limits(builder, max_message_mib);
+  set_limits(builder, options);
   set_keepalive(builder);
-  builder.RegisterService(&services.inference);
-  builder.RegisterService(&services.control);
+  for (const GrpcServed& served : services) builder.RegisterService(&served.service);
   int port = 0;
-  builder.AddListeningPort(address.text(), grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address.text(), options.credentials, &port);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     // gRPC doesn't tell which.
-    return cannot_listen(address, kGrpcListen,
-                         "the port is in use by another program, or this machine has no such address");
+    return cannot_listen(address, option, "the port is in use by another program, or this machine has no such address");
   }
   ListenAddress bound{address.host, static_cast<uint16_t>(port)};
-  auto started = std::unique_ptr<GrpcServer>(new GrpcServer(std::move(bound), std::move(server)));
+  std::vector<std::string> names = {""};
+  for (const GrpcServed& served : services) names.push_back(served.name);
+  auto started = std::unique_ptr<GrpcServer>(new GrpcServer(std::move(bound), std::move(names), std::move(server)));
   started->set_serving(false);
   return started;
 }
 
-GrpcServer::GrpcServer(ListenAddress address, std::unique_ptr<grpc::Server> server)
-    : address_(std::move(address)), server_(std::move(server)) {}
+GrpcServer::GrpcServer(ListenAddress address, std::vector<std::string> health_names,
+                       std::unique_ptr<grpc::Server> server)
+    : address_(std::move(address)), health_names_(std::move(health_names)), server_(std::move(server)) {}
 
 GrpcServer::~GrpcServer() {
   stop(Duration{});
@@ -90,8 +97,7 @@ GrpcServer::~GrpcServer() {
 
 void GrpcServer::set_serving(bool serving) {
   grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-  health->SetServingStatus("", serving);
-  health->SetServingStatus(v1::Inference::service_full_name(), serving);
+  for (const std::string& name : health_names_) health->SetServingStatus(name, serving);
 }
 
 void GrpcServer::stop(Duration patience) {

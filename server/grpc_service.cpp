@@ -59,7 +59,8 @@ grpc::ServerUnaryReactor* GrpcService::Tokenize(grpc::CallbackServerContext* con
   const auto work = [](const GrpcFront& front, const auto& text, auto& ids) {
     return tokenize(front.intake.model(), text, ids);
   };
-  return finish(*context, answer<v1::TokenizeRequest, v1::TokenizeResponse>(front_.load(), *request, *response, work));
+  return finish(*context, answer<v1::TokenizeRequest, v1::TokenizeResponse>(front_.load(), Right::kInference,
+                                                                            {*context, *request, *response}, work));
 }
 
 grpc::ServerUnaryReactor* GrpcService::Detokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -67,8 +68,8 @@ grpc::ServerUnaryReactor* GrpcService::Detokenize(grpc::CallbackServerContext* c
   const auto work = [](const GrpcFront& front, const auto& ids, auto& text) {
     return detokenize(front.intake.model(), ids, text);
   };
-  return finish(*context,
-                answer<v1::DetokenizeRequest, v1::DetokenizeResponse>(front_.load(), *request, *response, work));
+  return finish(*context, answer<v1::DetokenizeRequest, v1::DetokenizeResponse>(front_.load(), Right::kInference,
+                                                                                {*context, *request, *response}, work));
 }
 
 grpc::ServerUnaryReactor* GrpcService::GetModel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -77,7 +78,8 @@ grpc::ServerUnaryReactor* GrpcService::GetModel(grpc::CallbackServerContext* con
     describe_model(front.intake.model(), model);
     return Status();
   };
-  return finish(*context, answer<v1::GetModelRequest, v1::GetModelResponse>(front_.load(), *request, *response, work));
+  return finish(*context, answer<v1::GetModelRequest, v1::GetModelResponse>(front_.load(), Right::kInference,
+                                                                            {*context, *request, *response}, work));
 }
 
 grpc::ServerUnaryReactor* GrpcService::GetLoad(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -86,7 +88,8 @@ grpc::ServerUnaryReactor* GrpcService::GetLoad(grpc::CallbackServerContext* cont
     describe_load(front, load);
     return Status();
   };
-  return finish(*context, answer<v1::GetLoadRequest, v1::GetLoadResponse>(front_.load(), *request, *response, work));
+  return finish(*context, answer<v1::GetLoadRequest, v1::GetLoadResponse>(front_.load(), Right::kInference,
+                                                                          {*context, *request, *response}, work));
 }
 
 }  // namespace sluice::server

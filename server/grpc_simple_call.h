@@ -5,6 +5,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "base/status.h"
+#include "server/grpc_call_terms.h"
 #include "server/grpc_codec.h"
 #include "server/grpc_front.h"
 #include "server/grpc_message.h"
@@ -23,16 +24,32 @@ inline grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext& context, co
   return reactor;
 }
 
+/// What a caller must be allowed to.
+enum class Right { kInference, kControl };
+
+inline Status check_right(Right right, const GrpcFront& front, const grpc::ServerContextBase& context) {
+  const Access& access = front.intake.access();
+  const Credentials credentials = credentials_of(context);
+  return right == Right::kControl ? access.admit_admin(credentials) : access.admit(credentials).status();
+}
+
+/// A call's messages, as bytes.
+struct SimpleCall {
+  const grpc::ServerContextBase& context;
+  const grpc::ByteBuffer& request;
+  grpc::ByteBuffer& response;
+};
+
 /// `work(front, request, response)` is a Status.
 template <typename Request, typename Response, typename Work>
-Status answer(const GrpcFront* front, const grpc::ByteBuffer& request_bytes, grpc::ByteBuffer& response_bytes,
-              Work work) {
+Status answer(const GrpcFront* front, Right right, const SimpleCall& call, Work work) {
   if (front == nullptr) return loading_status();
+  SLUICE_RETURN_IF_ERROR(check_right(right, *front, call.context));
   Request request;
-  SLUICE_RETURN_IF_ERROR(read_message(request_bytes, request));
+  SLUICE_RETURN_IF_ERROR(read_message(call.request, request));
   Response response;
   SLUICE_RETURN_IF_ERROR(work(*front, request, response));
-  response_bytes = write_message(response);
+  call.response = write_message(response);
   return {};
 }
 

@@ -19,7 +19,12 @@ HttpResponse loading_answer() {
 
 using TextCall = Result<Json> (*)(const ServedModel& model, const Json& body);
 
+Status admit(const HttpFront& front, const HttpRequest& request) {
+  return front.intake.access().admit(credentials_of(request)).status();
+}
+
 HttpResponse answer_text_call(const HttpFront& front, HttpExchange& exchange, TextCall call) {
+  if (const Status admitted = admit(front, exchange.request()); !admitted.ok()) return http_error(admitted);
   const Result<Json> body = parse_json(exchange.request().body);
   exchange.drop_body();
   if (!body.ok()) return http_error(body.status());
@@ -79,7 +84,9 @@ HttpRoute HttpApi::later(std::string path, Work work) {
 HttpRoute HttpApi::at_once(std::string path, Answer answer) const {
   const HttpHandler handler = [this, answer = std::move(answer)](const HttpRequest& request) {
     const HttpFront* const front = front_.load();
-    return front == nullptr ? loading_answer() : answer(*front, request);
+    if (front == nullptr) return loading_answer();
+    const Status admitted = admit(*front, request);
+    return admitted.ok() ? answer(*front, request) : http_error(admitted);
   };
   return {"GET", std::move(path), handler};
 }

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/tenant_name.h"
-
 namespace sluice::server {
 namespace {
 
-constexpr std::string_view kTenant = "x-tenant";
 constexpr std::string_view kTimeout = "x-request-timeout-ms";
 constexpr std::string_view kRequestId = "x-request-id";
 constexpr size_t kRequestIdBytesMax = 128;
@@ -19,16 +16,17 @@ bool is_printable(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> tenant_of(const HttpRequest& request) {
-  const std::string* const tenant = request.header(kTenant);
-  if (tenant == nullptr) return std::string();
-  SLUICE_RETURN_IF_ERROR(check_tenant_name(std::string(kTenant), *tenant));
-  return *tenant;
+Credentials credentials_of(const HttpRequest& request) {
+  const auto header = [&](std::string_view name) {
+    const std::string* const value = request.header(name);
+    return value == nullptr ? std::string_view() : std::string_view(*value);
+  };
+  return {.authorization = header("authorization"), .tenant = header("x-tenant")};
 }
 
 Result<CallTerms> call_terms(const HttpRequest& request, const HttpFront& front) {
   CallTerms terms;
-  SLUICE_ASSIGN_OR_RETURN(terms.tenant, tenant_of(request));
+  SLUICE_ASSIGN_OR_RETURN(terms.caller, front.intake.access().admit(credentials_of(request)));
   const std::string* const timeout = request.header(kTimeout);
   if (timeout == nullptr) return terms;
   int64_t ms = 0;

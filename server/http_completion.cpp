@@ -89,13 +89,13 @@ class Submission {
 
  private:
   Status read_and_submit() {
+    Result<CallTerms> terms = call_terms(exchange_->request(), front_);
+    if (!terms.ok()) return refuse(terms.status());
     const std::string& body = exchange_->request().body;
     const Result<CompletionAsk> ask = terms_.kind == AskKind::kChat ? read_chat(front_, body) : read_completion(body);
     exchange_->drop_body();
     if (!ask.ok()) return refuse(ask.status());
     if (!ask->wish.ignored.empty()) terms_.headers.emplace_back("x-sluice-ignored", ignored_names(ask->wish.ignored));
-    Result<CallTerms> terms = call_terms(exchange_->request(), front_);
-    if (!terms.ok()) return refuse(terms.status());
     terms->answer_bytes_max = answer_bytes_max(*ask);
     exchange_->when_closed([&intake = front_.intake, id = id_](HttpEnd end) {
       if (end == HttpEnd::kClientGone) intake.cancel(id);

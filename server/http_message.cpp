@@ -25,6 +25,10 @@ std::string_view error_code(const Status& status) {
       return "timeout";
     case StatusCode::kFailedPrecondition:
       return "not_served";
+    case StatusCode::kUnauthenticated:
+      return "invalid_api_key";
+    case StatusCode::kPermissionDenied:
+      return "permission_denied";
     default:
       return "internal_error";
   }
@@ -56,6 +60,7 @@ HttpResponse http_error(int status, std::string_view code, std::string_view mess
 
 HttpResponse http_error(const Status& status) {
   HttpResponse response = http_error(http_status(status), error_code(status), status.message(), status.field());
+  if (status.code() == StatusCode::kUnauthenticated) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (const int64_t ms = status.retry_after_ms(); ms > 0) {
     response.headers.emplace_back("retry-after", std::to_string((ms + 999) / 1000));
     response.headers.emplace_back("retry-after-ms", std::to_string(ms));
@@ -73,6 +78,10 @@ int http_status(const Status& status) {
   switch (status.code()) {
     case StatusCode::kInvalidArgument:
       return 400;
+    case StatusCode::kUnauthenticated:
+      return 401;
+    case StatusCode::kPermissionDenied:
+      return 403;
     case StatusCode::kNotFound:
       return 404;
     case StatusCode::kResourceExhausted:

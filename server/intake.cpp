@@ -10,23 +10,39 @@ namespace sluice::server {
 namespace {
 
 constexpr int64_t kExplainRetryMs = 100;
+constexpr int64_t kKeyRetryMs = 1000;
 
 Status closed_status() {
   return unavailable("the daemon is shutting down; send the request to another one");
 }
 
+/// INVALID_ARGUMENT for a request that asks for more than its key may; what it leaves open is cut to that.
+Status hold_to(const KeyLimits& limits, const v1::CompleteRequest& request, ParsedRequest& parsed) {
+  if (request.priority() < limits.priority) {
+    return invalid_field("priority", "must be at least " + std::to_string(limits.priority) + " with this API key");
+  }
+  if (limits.max_tokens == 0 || parsed.terms.max_tokens <= limits.max_tokens) return {};
+  if (request.stopping().has_max_tokens()) {
+    return invalid_field("stopping.max_tokens",
+                         "must be at most " + std::to_string(limits.max_tokens) + " with this API key");
+  }
+  parsed.terms.max_tokens = parsed.submission.max_new_tokens = limits.max_tokens;
+  return {};
+}
+
 }  // namespace
 
-Intake::Intake(const ServedModel& model, const SessionServices& services, const PromptKeys& keys, StreamPool& pool,
-               scheduler::LoopStats& stats, uint64_t seed)
-    : model_(model), services_(services), keys_(keys), pool_(pool), stats_(stats), seed_(seed) {}
+Intake::Intake(const ServedModel& model, const Access& access, const SessionServices& services, const PromptKeys& keys,
+               StreamPool& pool, scheduler::LoopStats& stats, uint64_t seed)
+    : model_(model), access_(access), services_(services), keys_(keys), pool_(pool), stats_(stats), seed_(seed) {}
 
 Result<ParsedRequest> Intake::parse(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms) const {
   const RequestOrigin origin{.arrival = services_.clock.now(),
                              .deadline = terms.deadline,
                              .fresh_seed = random_bits(seed_, id.value),
-                             .tenant = terms.tenant};
+                             .tenant = terms.caller.tenant};
   SLUICE_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_complete_request(request, model_, origin));
+  SLUICE_RETURN_IF_ERROR(hold_to(terms.caller.limits, request, parsed));
   parsed.submission.id = id;
   keys_.set(parsed.submission, request.cache_salt());
   return parsed;
@@ -40,7 +56,13 @@ Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const Ca
   if (const Status fits = check_answer_fits(*parsed, model_, terms.answer_bytes_max); !fits.ok()) {
     return refuse(Outcome::kInvalid, fits);
   }
-  return post(std::move(parsed).value(), std::move(sink));
+  if (terms.caller.use == nullptr) return post(std::move(parsed).value(), {}, std::move(sink));
+  const int32_t most = terms.caller.limits.requests;
+  std::optional<KeyUse::Lease> lease = terms.caller.use->take(most);
+  if (lease) return post(std::move(parsed).value(), std::move(*lease), std::move(sink));
+  return refuse(Outcome::kRefused,
+                resource_exhausted("this API key may have " + std::to_string(most) + " requests at a time")
+                    .with_retry_after_ms(kKeyRetryMs));
 }
 
 Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell) {
@@ -54,9 +76,10 @@ Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& term
   return resource_exhausted("too many Explain calls at once; try again later").with_retry_after_ms(kExplainRetryMs);
 }
 
-Status Intake::post(ParsedRequest parsed, std::shared_ptr<CompletionSink> sink) {
+Status Intake::post(ParsedRequest parsed, KeyUse::Lease lease, std::shared_ptr<CompletionSink> sink) {
   const RequestId id = parsed.submission.id;
-  pool_.add(id, std::make_unique<CompletionSession>(id, std::move(parsed.terms), services_, std::move(sink)));
+  pool_.add(id, std::make_unique<CompletionSession>(id, std::move(parsed.terms), services_, std::move(sink),
+                                                    std::move(lease)));
   if (services_.mailbox.try_post(std::move(parsed.submission))) return {};
   pool_.remove(id);
   if (services_.mailbox.closed()) return refuse(Outcome::kRefused, closed_status());

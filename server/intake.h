@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "scheduler/loop_stats.h"
 #include "scheduler/mailbox.h"
+#include "server/access.h"
 #include "server/completion_session.h"
 #include "server/explain_session.h"
 #include "server/prompt_keys.h"
@@ -20,20 +21,21 @@ namespace sluice::server {
 /// What a call brings beside what its request says.
 struct CallTerms {
   TimePoint deadline = TimePoint::max();
-  std::string tenant = {};
+  Caller caller = {};
   /// Of an answer in one message; a stream has no such bound.
   int64_t answer_bytes_max = std::numeric_limits<int64_t>::max();
 };
 
-/// The way in for every front: parses a request, registers its session and posts it to the loop. Thread-safe; what it
-/// is given is lent.
+/// The way in for every front: parses a request, holds it to its key's limits, registers its session and posts it to
+/// the loop. Thread-safe; what it is given is lent.
 class Intake {
  public:
   /// `seed` is drawn anew by each daemon; requests without a seed of their own draw from it.
-  Intake(const ServedModel& model, const SessionServices& services, const PromptKeys& keys, StreamPool& pool,
-         scheduler::LoopStats& stats, uint64_t seed);
+  Intake(const ServedModel& model, const Access& access, const SessionServices& services, const PromptKeys& keys,
+         StreamPool& pool, scheduler::LoopStats& stats, uint64_t seed);
 
   const ServedModel& model() const { return model_; }
+  const Access& access() const { return access_; }
   const Clock& clock() const { return services_.clock; }
 
   /// An id for a request that is about to be submitted; a front keeps it for cancel().
@@ -55,9 +57,10 @@ class Intake {
 
  private:
   Result<ParsedRequest> parse(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms) const;
-  Status post(ParsedRequest parsed, std::shared_ptr<CompletionSink> sink);
+  Status post(ParsedRequest parsed, KeyUse::Lease lease, std::shared_ptr<CompletionSink> sink);
 
   const ServedModel& model_;
+  const Access& access_;
   const SessionServices services_;
   const PromptKeys keys_;
   StreamPool& pool_;

@@ -36,6 +36,11 @@ std::string ListenAddress::text() const {
   return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
+bool ListenAddress::is_loopback() const {
+  const bool is_ipv4 = std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return host == "localhost" || host == "::1" || (is_ipv4 && host.starts_with("127."));
+}
+
 Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view key) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)

@@ -15,6 +15,8 @@ struct ListenAddress {
 
   /// "127.0.0.1:8080", "[::1]:8080".
   std::string text() const;
+  /// "localhost", 127.x.y.z or ::1. Names are not looked up.
+  bool is_loopback() const;
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
@@ -28,6 +30,7 @@ struct ListenOption {
 };
 inline constexpr ListenOption kGrpcListen{"--grpc-listen", "server.grpc_listen"};
 inline constexpr ListenOption kHttpListen{"--http-listen", "server.http_listen"};
+inline constexpr ListenOption kAdminListen{"--admin-listen", "server.admin_listen"};
 
 /// FAILED_PRECONDITION that says where, why, and what to set to get on.
 Status cannot_listen(const ListenAddress& address, const ListenOption& option, std::string_view why);

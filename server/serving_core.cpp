@@ -18,7 +18,7 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
       scheduler_(config.scheduler, pool_, hasher_, config.kv.reuse_outputs),
       mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
       metrics_(stats_, parts.model.version, parts.model.name, parts.model.device),
-      intake_(parts.model, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.trace},
+      intake_(parts.model, parts.access, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.trace},
               PromptKeys(hasher_, {.block_size = config.kv.block_size,
                                    .is_enabled = config.kv.prefix_cache,
                                    .shares_across_tenants = config.kv.share_across_tenants}),

@@ -32,6 +32,7 @@ namespace sluice::server {
 /// What a serving core is built on; all of it is lent and outlives the core.
 struct ServingCoreParts {
   const ServedModel& model;
+  const Access& access;
   engine::Executor& executor;
   const Clock& clock;
   std::function<std::chrono::system_clock::time_point()> wall_clock;

@@ -17,7 +17,7 @@ class Sluice:
         """`settings` are section.key=value of the daemon's configuration."""
         self._programs = programs
         self._command = [programs / "sluiced", "--model", model, "--threads", threads, "--grpc-listen", "127.0.0.1:0",
-                         "--http-listen", "127.0.0.1:0", "--set", "kv.prefix_cache=false"]
+                         "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--set", "kv.prefix_cache=false"]
         for setting in settings:
             self._command += ["--set", setting]
 

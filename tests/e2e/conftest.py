@@ -39,6 +39,9 @@ NO = 787  # " no" in the default model's vocabulary
 FORCE_NO = {NO: 100.0}
 
 
+FREE_PORTS = ("--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+
+
 class Daemon:
     """One sluiced process. `config` is a dict of sections, written as YAML; `options` are further flags."""
 
@@ -49,9 +52,8 @@ class Daemon:
         self.stderr_path = pathlib.Path(self.folder.name) / "stderr"
         self._stderr = open(self.stderr_path, "wb")
         self.process = subprocess.Popen(
-            [BIN / "sluiced", "--config", path, "--model", model, "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0",
-             *map(str, options)], stdout=subprocess.PIPE, stderr=self._stderr)
-        self.grpc_address = self.http_address = self.channel = self.stub = None
+            [BIN / "sluiced", "--config", path, "--model", model, *FREE_PORTS, *map(str, options)], stdout=subprocess.PIPE, stderr=self._stderr)
+        self.grpc_address = self.http_address = self.admin_address = self.channel = self.stub = None
         if wait:
             self.wait_ready()
 
@@ -60,10 +62,10 @@ class Daemon:
         if not line:
             raise AssertionError(f"sluiced did not start: {self.stderr()}")
         ready = json.loads(line)
-        self.grpc_address, self.http_address = ready["grpc"], ready["http"]
+        self.grpc_address, self.http_address, self.admin_address = ready["grpc"], ready["http"], ready["admin"]
         self.channel = self.new_channel()
         self.stub = pb_grpc.InferenceStub(self.channel)
-        self.control = control_grpc.ControlStub(self.channel)
+        self.control = control_grpc.ControlStub(grpc.insecure_channel(self.admin_address))
 
     def new_channel(self, *options):
         """A connection of its own."""

@@ -8,7 +8,7 @@ import time
 import grpc
 import pytest
 
-from conftest import BIN, FORCE_NO, MODEL, PATIENCE, ROOT, complete, make_request
+from conftest import BIN, FORCE_NO, FREE_PORTS, MODEL, PATIENCE, ROOT, complete, make_request
 
 
 def run_sluiced(*options, seconds=2):
@@ -32,13 +32,13 @@ def assert_one_line(lines, *words):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/data/gguf").glob("B12_*.gguf")), ids=lambda path: path.stem)
 def test_b12_hostile_model_files_are_refused(path):
-    code, lines, _ = run_sluiced("--model", path, "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+    code, lines, _ = run_sluiced("--model", path, *FREE_PORTS)
     assert code == 1
     assert_one_line(lines, path.name)
 
 
 def test_a_missing_model_is_named():
-    code, lines, _ = run_sluiced("--model", "/nowhere/model.gguf", "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+    code, lines, _ = run_sluiced("--model", "/nowhere/model.gguf", *FREE_PORTS)
     assert code == 1
     assert_one_line(lines, "/nowhere/model.gguf")
 
@@ -49,21 +49,20 @@ def test_no_model_at_all_says_how_to_give_one():
     assert "--model" in " ".join(lines)
 
 
-@pytest.mark.parametrize("option", ["--grpc-listen", "--http-listen"])
+@pytest.mark.parametrize("option", ["--grpc-listen", "--http-listen", "--admin-listen"])
 def test_a_busy_port_is_named(option):
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         address = "127.0.0.1:%d" % busy.getsockname()[1]
-        other = "--http-listen" if option == "--grpc-listen" else "--grpc-listen"
-        code, lines, _ = run_sluiced("--model", MODEL, option, address, other, "127.0.0.1:0")
+        code, lines, _ = run_sluiced("--model", MODEL, *FREE_PORTS, option, address)
     assert code == 1
     assert_one_line(lines, address, option, option.replace("--", "server.").replace("-listen", "_listen"))
 
 
 @pytest.mark.parametrize("memory", ["400000", "100000GiB"], ids=["one_block", "more_than_there_is"])
 def test_a_pool_that_cannot_be_is_refused_with_the_numbers(memory):
-    code, lines, _ = run_sluiced("--model", MODEL, "--set", f"kv.memory={memory}", "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+    code, lines, _ = run_sluiced("--model", MODEL, "--set", f"kv.memory={memory}", *FREE_PORTS)
     assert code == 1
     assert_one_line(lines, "kv.memory")
 

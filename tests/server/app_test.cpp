@@ -29,6 +29,7 @@ class AppTest : public ::testing::Test {
     config_.model.path = SLUICE_SOURCE_DIR "/tests/data/gguf/T_base.gguf";
     config_.server.grpc_listen = "127.0.0.1:0";
     config_.server.http_listen = "127.0.0.1:0";
+    config_.server.admin_listen = "127.0.0.1:0";
     config_.kv.memory = "1MiB";
     config_.engine.threads = 1;
   }
@@ -93,7 +94,7 @@ TEST_F(AppTest, AStartedAppAnswersAndSaysWhere) {
   const StreamedAnswer answer = stream(*stub, make_request("The quick brown fox", 3));
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   EXPECT_EQ(answer.last().finished().usage().completion_tokens(), 3);
-  app.update_health();
+  app.update();
   EXPECT_EQ(health_status(channel, "sluice.v1.Inference"), 1);
 }
 

@@ -23,9 +23,14 @@ grpc::Status complete(v1::Inference::Stub& stub, const v1::CompleteRequest& requ
   return stub.Complete(&context, request, &response);
 }
 
+Result<std::unique_ptr<GrpcServer>> start_server(const ListenAddress& address, GrpcServices& services) {
+  return GrpcServer::start(address, kGrpcListen, grpc_options({}),
+                           {{v1::Inference::service_full_name(), services.inference}});
+}
+
 TEST(GrpcService, BeforeTheModelIsLoadedEveryCallIsUnavailable) {
   GrpcServices service;
-  const auto server = GrpcServer::start({"127.0.0.1", 0}, 64, service);
+  const auto server = start_server({"127.0.0.1", 0}, service);
   ASSERT_TRUE(server.ok());
   const auto channel = grpc::CreateChannel((*server)->address().text(), grpc::InsecureChannelCredentials());
   const auto stub = v1::Inference::NewStub(channel);
@@ -40,10 +45,10 @@ TEST(GrpcService, BeforeTheModelIsLoadedEveryCallIsUnavailable) {
 
 TEST(GrpcServer, ABusyPortIsRefusedWithItsAddress) {
   GrpcServices service;
-  const auto first = GrpcServer::start({"127.0.0.1", 0}, 64, service);
+  const auto first = start_server({"127.0.0.1", 0}, service);
   ASSERT_TRUE(first.ok());
   GrpcServices other;
-  const auto second = GrpcServer::start((*first)->address(), 64, other);
+  const auto second = start_server((*first)->address(), other);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(second.status().message(),

@@ -9,8 +9,10 @@ namespace sluice::server {
 
 TestDaemon::TestDaemon(TestDaemonOptions options)
     : model_(byte_model(*tokenizer_, options.context_length, options.block_count * options.config.kv.block_size)),
+      access_(Access::open(options.config.security.api_keys_path).value()),
       executor_(byte_ids(options.script)),
       core_(options.config, ServingCoreParts{.model = model_,
+                                             .access = *access_,
                                              .executor = executor_,
                                              .clock = clock_,
                                              .wall_clock = [] { return std::chrono::system_clock::now(); },
@@ -24,7 +26,9 @@ TestDaemon::TestDaemon(TestDaemonOptions options)
                   .answer_bytes_max = core_.front().message_bytes_max,
                   .started = 1'700'000'000,
                   .chat_prompter = std::move(options.chat_prompter)} {
-  auto server = GrpcServer::start({"127.0.0.1", 0}, options.config.server.max_message_mib, services_);
+  auto server = GrpcServer::start({"127.0.0.1", 0}, kGrpcListen, grpc_options(options.config),
+                                  {{v1::Inference::service_full_name(), services_.inference},
+                                   {v1::Control::service_full_name(), services_.control}});
   SLUICE_CHECK(server.ok());
   server_ = std::move(server).value();
   services_.open(core_.front());

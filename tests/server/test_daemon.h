@@ -55,6 +55,7 @@ class TestDaemon {
   const std::unique_ptr<engine::Tokenizer> tokenizer_ = byte_tokenizer();
   const SteadyClock clock_;
   ServedModel model_;
+  const std::unique_ptr<Access> access_;
   ScriptedExecutor executor_;
   Logger logger_{stderr, LogLevel::kError, [] { return std::chrono::system_clock::now(); }};
   ServingCore core_;
