@@ -144,6 +144,7 @@ Status App::start() {
                                                                   .executor = *host_.executor,
                                                                   .clock = environment_.clock,
                                                                   .wall_clock = environment_.wall_clock,
+                                                                  .chat_prompter = chat_prompter(),
                                                                   .logger = environment_.logger,
                                                                   .trace = trace_.get(),
                                                                   .seed = environment_.seed,
@@ -178,6 +179,13 @@ Status App::listen() {
   return {};
 }
 
+ChatPrompter App::chat_prompter() const {
+  if (!host_.chat_template.ok()) {
+    environment_.logger.warning("conversations are refused", {{"why", host_.chat_template.status().message()}});
+  }
+  return make_chat_prompter(host_.chat_template, *host_.tokenizer, environment_.wall_clock);
+}
+
 void App::set_serving(bool serving) {
   grpc_server_->set_serving(serving);
   admin_server_->set_serving(serving);
@@ -189,7 +197,8 @@ HttpFront App::http_front() {
                   .live_calls = core.live_calls,
                   .wall_clock = environment_.wall_clock,
                   .stream_buffer_tokens = core.stream_buffer_tokens,
-                  .answer_bytes_max = core.message_bytes_max};
+                  .answer_bytes_max = core.message_bytes_max,
+                  .chat_prompter = core.chat_prompter};
   front.started = front.seconds_now();
   return front;
 }

@@ -15,6 +15,7 @@
 #include "base/logger.h"
 #include "base/status.h"
 #include "server/access.h"
+#include "server/chat_prompt.h"
 #include "server/config.h"
 #include "server/grpc_server.h"
 #include "server/grpc_services.h"
@@ -69,6 +70,7 @@ class App {
   void set_serving(bool serving);
   std::vector<HttpRoute> routes();
   std::vector<HttpRoute> observation_routes();
+  ChatPrompter chat_prompter() const;
   HttpFront http_front();
   void log_start(TimePoint began) const;
 

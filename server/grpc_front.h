@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "scheduler/loop_stats.h"
+#include "server/chat_prompter.h"
 #include "server/intake.h"
 #include "server/limits_desk.h"
 #include "server/live_calls.h"
@@ -18,6 +19,7 @@ struct GrpcFront {
   LiveCalls& live_calls;
   std::function<std::chrono::system_clock::time_point()> wall_clock;  ///< deadlines come as calendar times
   LimitsDesk& limits;
+  ChatPrompter chat_prompter;  ///< never none
   int32_t block_size = 0;  ///< tokens
   int32_t stream_buffer_tokens = 0;
   int64_t message_bytes_max = 0;

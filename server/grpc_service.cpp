@@ -1,6 +1,9 @@
 #include "server/grpc_service.h"
 
+#include <utility>
+
 #include "server/grpc_answers.h"
+#include "server/grpc_chat.h"
 #include "server/grpc_codec.h"
 #include "server/grpc_explain_call.h"
 #include "server/grpc_message.h"
@@ -28,6 +31,21 @@ Result<v1::CompleteRequest> read_request(const GrpcFront* front, const grpc::Byt
   return request;
 }
 
+/// The same of a conversation, with the prompt that the template makes of it, for a caller who may have one made.
+Result<v1::CompleteRequest> read_chat(const GrpcFront* front, const grpc::ServerContextBase& context,
+                                      const grpc::ByteBuffer& bytes) {
+  if (front == nullptr) return loading_status();
+  const auto read = [&]() -> Result<v1::CompleteRequest> {
+    SLUICE_RETURN_IF_ERROR(check_right(Right::kInference, *front, context));
+    v1::ChatRequest request;
+    SLUICE_RETURN_IF_ERROR(read_message(bytes, request));
+    return to_complete_request(std::move(request), front->chat_prompter);
+  };
+  Result<v1::CompleteRequest> request = read();
+  if (!request.ok()) return front->intake.refuse(Outcome::kInvalid, request.status());
+  return request;
+}
+
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamComplete(grpc::CallbackServerContext* context,
@@ -42,6 +60,22 @@ grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* con
                                                 grpc::ByteBuffer* response) {
   const GrpcFront* front = front_.load();
   const Result<v1::CompleteRequest> read = read_request(front, *request);
+  if (!read.ok()) return finish(*context, read.status());
+  return GrpcUnaryCall::start(*front, *context, *read, *response);
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamChat(grpc::CallbackServerContext* context,
+                                                                    const grpc::ByteBuffer* request) {
+  const GrpcFront* front = front_.load();
+  const Result<v1::CompleteRequest> read = read_chat(front, *context, *request);
+  if (!read.ok()) return new RefusedStream(read.status());
+  return GrpcStreamCall::start(*front, *context, *read);
+}
+
+grpc::ServerUnaryReactor* GrpcService::Chat(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) {
+  const GrpcFront* front = front_.load();
+  const Result<v1::CompleteRequest> read = read_chat(front, *context, *request);
   if (!read.ok()) return finish(*context, read.status());
   return GrpcUnaryCall::start(*front, *context, *read, *response);
 }

@@ -71,6 +71,7 @@ Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std:
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(config.model.path));
   ModelHost host;
   SLUICE_ASSIGN_OR_RETURN(host.tokenizer, engine::Tokenizer::from_gguf(file));
+  host.chat_template = engine::ChatTemplate::from_gguf(file);
   SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, clock, file));
   host.served = describe(config, model, version);
   host.served.tokenizer = host.tokenizer.get();

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "engine/chat_template.h"
 #include "engine/executor.h"
 #include "engine/tokenizer.h"
 #include "server/config.h"
@@ -16,6 +17,7 @@ namespace sluice::server {
 /// A model ready to be served: weights on their device, KV pool made. Movable; `served` points into it.
 struct ModelHost {
   std::unique_ptr<engine::Tokenizer> tokenizer;
+  Result<engine::ChatTemplate> chat_template = not_found("no model is loaded");  ///< or why there is none
   std::unique_ptr<engine::Executor> executor;
   ServedModel served;
   int32_t block_count = 0;  ///< of the KV pool

@@ -29,6 +29,7 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
              .live_calls = live_calls_,
              .wall_clock = parts.wall_clock,
              .limits = limits_,
+             .chat_prompter = parts.chat_prompter,
              .block_size = config.kv.block_size,
              .stream_buffer_tokens = config.server.stream_buffer_tokens,
              .message_bytes_max = int64_t{config.server.max_message_mib} << 20},

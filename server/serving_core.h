@@ -16,6 +16,7 @@
 #include "scheduler/mailbox.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/serving_loop.h"
+#include "server/chat_prompter.h"
 #include "server/config.h"
 #include "server/grpc_front.h"
 #include "server/health_monitor.h"
@@ -37,6 +38,7 @@ struct ServingCoreParts {
   const Clock& clock;
   std::function<std::chrono::system_clock::time_point()> wall_clock;
   Logger& logger;
+  ChatPrompter chat_prompter;                ///< never none
   RequestTrace* trace = nullptr;             ///< null: none is written
   uint64_t seed = 0;                         ///< for requests without one
   std::array<std::byte, 32> cache_secret{};  ///< drawn anew by each daemon; keys the prefix cache

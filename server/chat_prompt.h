@@ -1,0 +1,22 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/status.h"
+#include "engine/chat_template.h"
+#include "engine/tokenizer.h"
+#include "server/chat_prompter.h"
+
+namespace sluice::server {
+
+/// Makes prompts by a model's chat template: what the template writes itself may name special tokens, what came with a
+/// message never does. A model whose template can't be had refuses conversations with the reason. The tokenizer is lent
+/// and outlives the prompter; `wall_clock` tells the date to templates that ask for it.
+///
+/// Arguments of tool calls that are a string with a JSON object are shown to the template as that object, as templates
+/// write them as JSON themselves.
+ChatPrompter make_chat_prompter(Result<engine::ChatTemplate> chat_template, const engine::Tokenizer& tokenizer,
+                                std::function<std::chrono::system_clock::time_point()> wall_clock);
+
+}  // namespace sluice::server
