@@ -5,6 +5,7 @@
 #include "cli/complete_command.h"
 #include "cli/explain_command.h"
 #include "cli/limits_command.h"
+#include "cli/render_command.h"
 #include "cli/status_commands.h"
 #include "cli/token_commands.h"
 
@@ -15,6 +16,7 @@ struct AllOptions {
   CompleteOptions complete;
   TokenizeCommandOptions tokenize;
   DetokenizeCommandOptions detokenize;
+  RenderCommandOptions render;
   StatusCommandOptions load;
   StatusCommandOptions models;
   CompleteOptions explain;
@@ -28,6 +30,7 @@ void add_commands(CLI::App& app, AllOptions& options) {
                        options.complete);
   add_tokenize_options(*app.add_subcommand("tokenize", "Text to token ids"), options.tokenize);
   add_detokenize_options(*app.add_subcommand("detokenize", "Token ids to text"), options.detokenize);
+  add_render_options(*app.add_subcommand("render", "A conversation to the text that the model reads"), options.render);
   add_status_options(*app.add_subcommand("load", "How busy the daemon is"), options.load);
   add_status_options(*app.add_subcommand("models", "What the daemon serves"), options.models);
   add_complete_options(
@@ -37,10 +40,12 @@ void add_commands(CLI::App& app, AllOptions& options) {
                      options.limits);
 }
 
-ExitCode run_command(const std::string& name, const AllOptions& options, const Terminal& terminal, const Clock& clock) {
+ExitCode run_command(const std::string& name, const AllOptions& options, const Terminal& terminal, const Clock& clock,
+                     std::chrono::system_clock::time_point now) {
   if (name == "complete") return run_complete(options.complete, terminal, clock);
   if (name == "tokenize") return run_tokenize(options.tokenize, terminal);
   if (name == "detokenize") return run_detokenize(options.detokenize, terminal);
+  if (name == "render") return run_render(options.render, terminal, now);
   if (name == "load") return run_load(options.load, terminal);
   if (name == "explain") return run_explain(options.explain, terminal);
   if (name == "limits") return run_limits(options.limits, terminal);
@@ -49,7 +54,8 @@ ExitCode run_command(const std::string& name, const AllOptions& options, const T
 
 }  // namespace
 
-int run(const std::vector<std::string>& arguments, const Terminal& terminal, const Clock& clock) {
+int run(const std::vector<std::string>& arguments, const Terminal& terminal, const Clock& clock,
+        std::chrono::system_clock::time_point now) {
   CLI::App app("The Sluice client: asks a running sluiced.", "sluice");
   AllOptions options;
   add_commands(app, options);
@@ -58,7 +64,7 @@ int run(const std::vector<std::string>& arguments, const Terminal& terminal, con
   } catch (const CLI::ParseError& error) {
     return app.exit(error, terminal.out, terminal.err) == 0 ? kFine : kWrongUsage;
   }
-  return run_command(app.get_subcommands().front()->get_name(), options, terminal, clock);
+  return run_command(app.get_subcommands().front()->get_name(), options, terminal, clock, now);
 }
 
 }  // namespace sluice::cli

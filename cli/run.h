@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,9 @@
 
 namespace sluice::cli {
 
-/// The whole program: `arguments` without the program's name, to an exit code.
-int run(const std::vector<std::string>& arguments, const Terminal& terminal, const Clock& clock);
+/// The whole program: `arguments` without the program's name, to an exit code. `now` is the calendar's time at its
+/// start.
+int run(const std::vector<std::string>& arguments, const Terminal& terminal, const Clock& clock,
+        std::chrono::system_clock::time_point now);
 
 }  // namespace sluice::cli

@@ -9,13 +9,13 @@
 namespace sluice::engine {
 namespace {
 
-BpeAddedTokens names_of(const BpeVocabulary& vocabulary, SpecialTokens special) {
+BpeAddedTokens names_of(const BpeVocabulary& vocabulary) {
   std::vector<BpeAddedTokens::Name> names;
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const BpeToken& token = vocabulary.tokens[id];
-    const bool is_found = token.kind == BpeTokenKind::kAdded ||
-                          (token.kind == BpeTokenKind::kSpecial && special == SpecialTokens::kParse);
-    if (is_found) names.push_back({.text = token.bytes, .id = static_cast<int32_t>(id)});
+    const bool is_special = token.kind == BpeTokenKind::kSpecial;
+    if (!is_special && token.kind != BpeTokenKind::kAdded) continue;
+    names.push_back({.text = token.bytes, .id = static_cast<int32_t>(id), .is_special = is_special});
   }
   return BpeAddedTokens(std::move(names));
 }
@@ -38,19 +38,33 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary, Pretokenizer pretokenizer)
       pretokenizer_(std::move(pretokenizer)),
       adds_bos_(vocabulary_.bos_id && vocabulary_.adds_bos.value_or(pretokenizer_.adds_bos_by_default())),
       merger_(vocabulary_.byte_ids, vocabulary_.merges),
-      added_(names_of(vocabulary_, SpecialTokens::kAsText)),
-      added_and_special_(names_of(vocabulary_, SpecialTokens::kParse)),
+      added_(names_of(vocabulary_)),
       whole_words_(pretokenizer_.takes_whole_words() ? whole_words_of(vocabulary_)
                                                      : std::unordered_map<std::string_view, int32_t>()) {}
 
 Result<std::vector<int32_t>> BpeTokenizer::encode(std::string_view text, SpecialTokens special) const {
+  SpecialBytes bytes;
+  if (special == SpecialTokens::kParse) bytes.add(0, text.size());
+  return encode_whole(text, bytes);
+}
+
+Result<std::vector<int32_t>> BpeTokenizer::encode(std::span<const TextRun> runs) const {
+  std::string text;
+  SpecialBytes special;
+  for (const TextRun& run : runs) {
+    if (run.special == SpecialTokens::kParse) special.add(text.size(), text.size() + run.text.size());
+    text += run.text;
+  }
+  return encode_whole(text, special);
+}
+
+Result<std::vector<int32_t>> BpeTokenizer::encode_whole(std::string_view text, const SpecialBytes& special) const {
   if (text.size() > std::numeric_limits<int32_t>::max()) return invalid_argument("text is longer than 2 GiB");
   if (!is_valid_utf8(text)) return invalid_argument("text is not valid UTF-8");
-  const BpeAddedTokens& names = special == SpecialTokens::kParse ? added_and_special_ : added_;
   BpeMerger::Scratch scratch;
   std::vector<int32_t> ids;
   size_t done = 0;
-  while (const std::optional<BpeAddedTokens::Match> name = names.find(text, done)) {
+  while (const std::optional<BpeAddedTokens::Match> name = added_.find(text, done, special)) {
     SLUICE_RETURN_IF_ERROR(encode_plain(text.substr(done, name->begin - done), scratch, ids));
     ids.push_back(name->id);
     done = name->begin + name->size;

@@ -25,6 +25,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer(BpeVocabulary vocabulary, Pretokenizer pretokenizer);
 
   Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special) const override;
+  Result<std::vector<int32_t>> encode(std::span<const TextRun> runs) const override;
   std::string_view token_bytes(int32_t id) const override { return token(id).bytes; }
   bool is_special(int32_t id) const override { return token(id).kind == BpeTokenKind::kSpecial; }
   int32_t vocab_size() const override { return static_cast<int32_t>(vocabulary_.tokens.size()); }
@@ -34,6 +35,7 @@ class BpeTokenizer final : public Tokenizer {
 
  private:
   const BpeToken& token(int32_t id) const;
+  Result<std::vector<int32_t>> encode_whole(std::string_view text, const SpecialBytes& special) const;
   Status encode_plain(std::string_view text, BpeMerger::Scratch& scratch, std::vector<int32_t>& ids) const;
   void encode_word(std::string_view word, BpeMerger::Scratch& scratch, std::vector<int32_t>& ids) const;
 
@@ -41,8 +43,7 @@ class BpeTokenizer final : public Tokenizer {
   const Pretokenizer pretokenizer_;
   const bool adds_bos_;
   const BpeMerger merger_;
-  const BpeAddedTokens added_;              ///< what is found in any text
-  const BpeAddedTokens added_and_special_;  ///< what is found where names of special tokens are parsed
+  const BpeAddedTokens added_;
   const std::unordered_map<std::string_view, int32_t> whole_words_;  ///< empty where merges alone decide
 };
 

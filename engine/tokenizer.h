@@ -19,6 +19,13 @@ enum class SpecialTokens {
   kParse,   ///< names of special tokens become those tokens
 };
 
+/// A stretch of a text that has several writers.
+struct TextRun {
+  std::string text;
+  SpecialTokens special = SpecialTokens::kAsText;
+  friend bool operator==(const TextRun&, const TextRun&) = default;
+};
+
 /// Text to token ids and back. Immutable, thread-safe.
 class Tokenizer {
  public:
@@ -36,6 +43,11 @@ class Tokenizer {
   /// has no token loses that byte, as it does in the models' own tokenizers: SmolLM2, for one, has none for six control
   /// characters.
   virtual Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special) const = 0;
+
+  /// Ids of the runs' texts as one text: where runs meet makes no difference to words and merges. The name of a special
+  /// token counts as that token only where every byte of it lies in runs that parse them, so nobody who writes the
+  /// other runs can make one, not even by completing a name that begins in the run before.
+  virtual Result<std::vector<int32_t>> encode(std::span<const TextRun> runs) const = 0;
 
   /// The bytes a token stands for, perhaps only part of a character; a special token's name. `id` is in [0,
   /// vocab_size). The bytes live as long as the tokenizer.

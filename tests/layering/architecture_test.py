@@ -11,7 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARROWS = {
     "base": set(),
     "proto": set(),
-    "engine": {"base"},
+    "engine": {"engine/jinja", "base"},
+    "engine/jinja": {"base"},
     "kvcache": {"engine", "base"},
     "scheduler": {"kvcache", "engine", "base"},
     "server": {"scheduler", "kvcache", "engine", "base", "proto"},
