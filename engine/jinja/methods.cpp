@@ -86,6 +86,15 @@ Result<Value> call_sequence_method(Runtime& runtime, const Value& self, std::str
   return Value(count);
 }
 
+Result<Value> call_cycler_method(Callable& cycler, std::string_view name, const Arguments& arguments) {
+  SLUICE_RETURN_IF_ERROR(bind(name, arguments, {}).status());
+  if (name == "reset") {
+    cycler.position = 0;
+    return Value();
+  }
+  return cycler.items[cycler.position++ % cycler.items.size()];
+}
+
 }  // namespace
 
 MethodAccess method_access(const Value& self, std::string_view name) {
@@ -98,6 +107,10 @@ MethodAccess method_access(const Value& self, std::string_view name) {
       return sequence_access(self.sequence().kind, name);
     case Kind::kFloat:
       return name == "is_integer" ? MethodAccess::kAllowed : MethodAccess::kNone;
+    case Kind::kCallable: {
+      const bool is_cycler = self.callable().kind == Callable::Kind::kCycler;
+      return is_cycler && (name == "next" || name == "reset") ? MethodAccess::kAllowed : MethodAccess::kNone;
+    }
     default:
       return MethodAccess::kNone;
   }
@@ -113,6 +126,8 @@ Result<Value> call_method(Runtime& runtime, const Value& self, std::string_view 
       return call_sequence_method(runtime, self, name, arguments);
     case Kind::kLoop:
       return call_loop_method(runtime, self.loop(), name, arguments);
+    case Kind::kCallable:
+      return call_cycler_method(self.callable(), name, arguments);
     case Kind::kFloat:
       return Value(std::isfinite(self.as_float()) && std::floor(self.as_float()) == self.as_float());
     default:

@@ -32,6 +32,9 @@ std::optional<Value> attribute_of(const Value& object, std::string_view name) {
     return found == nullptr ? std::nullopt : std::optional<Value>(*found);
   }
   if (object.is(Kind::kLoop)) return loop_attribute(object, name);
+  if (object.is(Kind::kCallable) && object.callable().kind == Callable::Kind::kCycler && name == "current") {
+    return object.callable().items[object.callable().position % object.callable().items.size()];
+  }
   switch (method_access(object, name)) {
     case MethodAccess::kNone:
       return std::nullopt;

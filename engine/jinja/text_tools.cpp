@@ -65,7 +65,7 @@ std::vector<Piece> words_left(std::string_view text, int64_t count) {
   std::vector<Piece> pieces;
   size_t at = skip_left(text, 0, /*over_blanks=*/true);
   while (at < text.size()) {
-    const size_t end = count-- == 0 ? skip_right(text, text.size(), true) : skip_left(text, at, false);
+    const size_t end = count-- == 0 ? text.size() : skip_left(text, at, false);
     pieces.push_back({at, end});
     at = skip_left(text, end, true);
   }
@@ -76,7 +76,7 @@ std::vector<Piece> words_right(std::string_view text, int64_t count) {
   std::vector<Piece> pieces;
   size_t end = skip_right(text, text.size(), /*over_blanks=*/true);
   while (end > 0) {
-    const size_t begin = count-- == 0 ? skip_left(text, 0, true) : skip_right(text, end, false);
+    const size_t begin = count-- == 0 ? 0 : skip_right(text, end, false);
     pieces.push_back({begin, end});
     end = skip_right(text, begin, true);
   }
@@ -147,6 +147,7 @@ Result<Text> replace(Runtime& runtime, const Text& text, const Text& from, const
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(text.size()));
   const std::vector<size_t> places = places_of(text, from, count);
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_values(places.size(), to.size() + sizeof(size_t)));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(text.size() + places.size() * to.size()));
   Text out;
   size_t done = 0;
   for (const size_t place : places) {
@@ -190,8 +191,8 @@ std::vector<Text> split_lines(const Text& text, bool keeps_ends) {
 Result<Text> join(Runtime& runtime, const Text& separator, const std::vector<Text>& parts) {
   size_t size = 0;
   for (const Text& part : parts) size += part.size();
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(size));
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_values(parts.size(), separator.size()));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(size + parts.size() * separator.size()));
   Text out;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) out.append(separator);
