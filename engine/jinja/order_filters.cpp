@@ -21,6 +21,8 @@ struct Order {
   std::optional<Value> attribute;  ///< what to compare; several with commas between them
   bool is_case_sensitive = false;
   bool is_reverse = false;
+  /// Compares lists of keys, even of one: of equal ones nobody asks which is less, so they may be of any type.
+  bool has_key_lists = false;
 };
 
 Value without_case(const Value& key, const Order& order) {
@@ -30,19 +32,19 @@ Value without_case(const Value& key, const Order& order) {
 
 Result<Value> key_of(Runtime& runtime, const Value& item, const Order& order) {
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(item.is(Kind::kString) ? item.bytes().size() : 0));
-  if (!order.attribute || order.attribute->is(Kind::kNone)) return without_case(item, order);
-  if (!order.attribute->is(Kind::kString)) {
-    SLUICE_ASSIGN_OR_RETURN(const Value key, get_path(runtime, item, *order.attribute));
-    return without_case(key, order);
+  if (!order.attribute || order.attribute->is(Kind::kNone)) {
+    return order.has_key_lists ? make_list({without_case(item, order)}) : without_case(item, order);
+  }
+  std::vector<Value> paths = {*order.attribute};
+  if (order.has_key_lists && order.attribute->is(Kind::kString)) {
+    SLUICE_ASSIGN_OR_RETURN(paths, split(runtime, order.attribute->text(), Text(",", Origin::kTemplate), -1, false));
   }
   std::vector<Value> keys;
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> paths,
-                          split(runtime, order.attribute->text(), Text(",", Origin::kTemplate), -1, false));
   for (const Value& path : paths) {
     SLUICE_ASSIGN_OR_RETURN(const Value key, get_path(runtime, item, path));
     keys.push_back(without_case(key, order));
   }
-  return keys.size() == 1 ? keys.front() : make_list(std::move(keys));
+  return order.has_key_lists ? make_list(std::move(keys)) : keys.front();
 }
 
 Result<std::vector<Keyed>> with_keys(Runtime& runtime, const std::vector<Value>& items, const Order& order) {
@@ -94,7 +96,8 @@ Result<Value> sort_filter(Runtime& runtime, const Value& input, const Arguments&
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("sort", arguments, {"reverse", "case_sensitive", "attribute"}));
   const Order order{.attribute = bound[2],
                     .is_case_sensitive = flag_argument(bound[1], false),
-                    .is_reverse = flag_argument(bound[0], false)};
+                    .is_reverse = flag_argument(bound[0], false),
+                    .has_key_lists = true};
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
   SLUICE_ASSIGN_OR_RETURN(std::vector<Keyed> keyed, with_keys(runtime, items, order));
   SLUICE_RETURN_IF_ERROR(sort_by_key(runtime, keyed, order.is_reverse));
@@ -107,8 +110,10 @@ Result<Value> dictsort_filter(Runtime& runtime, const Value& input, const Argume
   if (by != "key" && by != "value") return wrong_use("You can only sort by either \"key\" or \"value\"");
   if (input.is(Kind::kUndefined)) return used_undefined(input);
   if (!input.is(Kind::kDict)) return wrong_use("'" + type_name(input) + "' object has no attribute 'items'");
-  const Order order{
-      .attribute = std::nullopt, .is_case_sensitive = flag_argument(bound[0], false), .is_reverse = false};
+  const Order order{.attribute = std::nullopt,
+                    .is_case_sensitive = flag_argument(bound[0], false),
+                    .is_reverse = false,
+                    .has_key_lists = false};
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(Runtime::list_bytes(3 * input.dict().size())));
   std::vector<Keyed> keyed;
   for (const auto& [key, value] : input.dict().entries()) {
@@ -121,7 +126,10 @@ Result<Value> dictsort_filter(Runtime& runtime, const Value& input, const Argume
 
 Result<Value> unique_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("unique", arguments, {"case_sensitive", "attribute"}));
-  const Order order{.attribute = bound[1], .is_case_sensitive = flag_argument(bound[0], false), .is_reverse = false};
+  const Order order{.attribute = bound[1],
+                    .is_case_sensitive = flag_argument(bound[0], false),
+                    .is_reverse = false,
+                    .has_key_lists = false};
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed, with_keys(runtime, items, order));
   Dict seen;
@@ -137,7 +145,10 @@ Result<Value> unique_filter(Runtime& runtime, const Value& input, const Argument
 Result<Value> extreme(Runtime& runtime, const Value& input, const Arguments& arguments, bool wants_largest) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound,
                           bind(wants_largest ? "max" : "min", arguments, {"case_sensitive", "attribute"}));
-  const Order order{.attribute = bound[1], .is_case_sensitive = flag_argument(bound[0], false), .is_reverse = false};
+  const Order order{.attribute = bound[1],
+                    .is_case_sensitive = flag_argument(bound[0], false),
+                    .is_reverse = false,
+                    .has_key_lists = false};
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed, with_keys(runtime, items, order));
   if (keyed.empty()) return Value::undefined("No aggregated item, sequence was empty.");
@@ -161,8 +172,10 @@ Result<Value> max_filter(Runtime& runtime, const Value& input, const Arguments& 
 /// Pairs of what is common and the list of those that have it.
 Result<Value> groupby_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
-  const Order order{
-      .attribute = std::nullopt, .is_case_sensitive = flag_argument(bound[2], false), .is_reverse = false};
+  const Order order{.attribute = std::nullopt,
+                    .is_case_sensitive = flag_argument(bound[2], false),
+                    .is_reverse = false,
+                    .has_key_lists = false};
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
   std::vector<Keyed> keyed;
   for (const Value& item : items) {

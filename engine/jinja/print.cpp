@@ -164,7 +164,9 @@ Status Printer::append_nested(const Value& value) {
       return {};
     case Kind::kString:
       SLUICE_RETURN_IF_ERROR(budget_.take_work(value.bytes().size()));
+      if (value.text().is_markup()) put("Markup(");
       append_repr(out_, value.text());
+      if (value.text().is_markup()) put(")");
       return {};
     case Kind::kSequence:
       return append_sequence(value.sequence());

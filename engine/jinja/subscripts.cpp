@@ -150,7 +150,7 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& begi
                         const Value& step) {
   if (object.is(Kind::kUndefined)) return used_undefined(object);
   const bool has_items = object.is(Kind::kSequence) && object.sequence().has_subscripts();
-  if (!object.is(Kind::kString) && !has_items) return missing(object, "slice");
+  if (!object.is(Kind::kString) && !has_items) return wrong_use("'" + type_name(object) + "' object has no slices");
   SLUICE_ASSIGN_OR_RETURN(const Bounds bounds, bounds_of(static_cast<int64_t>(length_of(object)), begin, end, step));
   if (object.is(Kind::kString)) {
     SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(object.bytes().size()));

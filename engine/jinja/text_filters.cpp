@@ -20,6 +20,13 @@ Result<Text> soft_text(Runtime& runtime, const Value& value) {
   return text;
 }
 
+/// For the few filters that take nothing but strings.
+Result<Text> string_input(Runtime& runtime, const Value& value, std::string_view filter) {
+  if (value.is(Kind::kUndefined)) return used_undefined(value);
+  if (!value.is(Kind::kString)) return wrong_use(std::string(filter) + " needs a string, not " + type_name(value));
+  return soft_text(runtime, value);
+}
+
 Result<Value> upper_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(bind("upper", arguments, {}).status());
   SLUICE_ASSIGN_OR_RETURN(const Text text, soft_text(runtime, input));
@@ -87,7 +94,7 @@ Result<Text> indentation_of(Runtime& runtime, const std::optional<Value>& width)
 
 Result<Value> indent_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("indent", arguments, {"width", "first", "blank"}));
-  SLUICE_ASSIGN_OR_RETURN(Text text, soft_text(runtime, input));
+  SLUICE_ASSIGN_OR_RETURN(Text text, string_input(runtime, input, "indent"));
   SLUICE_ASSIGN_OR_RETURN(const Text indentation, indentation_of(runtime, bound[0]));
   const bool indents_blank = flag_argument(bound[2], false);
   // With a newline more, the last one of the text makes a line of its own.
@@ -123,12 +130,6 @@ Result<Value> escape_filter(Runtime& runtime, const Value& input, const Argument
   return runtime.text(escape_html(text));
 }
 
-Result<Value> pprint_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  SLUICE_RETURN_IF_ERROR(bind("pprint", arguments, {}).status());
-  SLUICE_ASSIGN_OR_RETURN(Text text, to_repr(runtime.budget(), input));
-  return runtime.text(std::move(text));
-}
-
 Result<Value> center_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("center", arguments, {"width"}));
   SLUICE_ASSIGN_OR_RETURN(const int64_t width, int_argument(bound[0], "width", 80));
@@ -145,7 +146,8 @@ Result<Value> center_filter(Runtime& runtime, const Value& input, const Argument
 
 Result<Value> truncate_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("truncate", arguments, {"length", "killwords", "end", "leeway"}));
-  SLUICE_ASSIGN_OR_RETURN(const Text text, soft_text(runtime, input));
+  if (input.is(Kind::kUndefined)) return input;
+  SLUICE_ASSIGN_OR_RETURN(const Text text, string_input(runtime, input, "truncate"));
   SLUICE_ASSIGN_OR_RETURN(const int64_t length, int_argument(bound[0], "length", 255));
   SLUICE_ASSIGN_OR_RETURN(const Text end, text_argument(runtime, bound[2], Text("...", Origin::kInput)));
   SLUICE_ASSIGN_OR_RETURN(const int64_t leeway, int_argument(bound[3], "leeway", 5));
@@ -200,14 +202,13 @@ Result<Value> tojson_filter(Runtime& runtime, const Value& input, const Argument
   return runtime.text(std::move(text));
 }
 
-constexpr std::array<FilterEntry, 17> kFilters = {{{"capitalize", capitalize_filter},
+constexpr std::array<FilterEntry, 16> kFilters = {{{"capitalize", capitalize_filter},
                                                    {"center", center_filter},
                                                    {"e", escape_filter},
                                                    {"escape", escape_filter},
                                                    {"format", format_filter},
                                                    {"indent", indent_filter},
                                                    {"lower", lower_filter},
-                                                   {"pprint", pprint_filter},
                                                    {"replace", replace_filter},
                                                    {"safe", safe_filter},
                                                    {"string", string_filter},

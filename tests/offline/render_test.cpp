@@ -42,9 +42,10 @@ TEST(OfflineRender, SaysThatAFileIsMissing) {
   EXPECT_EQ(render_prompt(options_for("/nonexistent/a.gguf")).status().code(), StatusCode::kNotFound);
 }
 
-TEST(OfflineRender, SaysThatAModelHasNoTemplate) {
-  const Status status = render_prompt(options_for(SLUICE_SOURCE_DIR "/tests/data/gguf/T_base.gguf")).status();
-  EXPECT_THAT(status.message(), HasSubstr("T_base.gguf has no chat template"));
+TEST(OfflineRender, TakesTheTemplateOfAModelFile) {
+  const Result<Runs> runs = render_prompt(options_for(SLUICE_SOURCE_DIR "/tests/data/gguf/T_base.gguf"));
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_EQ(*runs, (Runs{{"<|user|>", engine::SpecialTokens::kParse}, {"Hi", engine::SpecialTokens::kAsText}}));
 }
 
 TEST(OfflineRender, NamesFileAndLineOfABadTemplate) {
