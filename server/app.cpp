@@ -144,8 +144,8 @@ Status App::start() {
                                                                   .executor = *host_.executor,
                                                                   .clock = environment_.clock,
                                                                   .wall_clock = environment_.wall_clock,
-                                                                  .chat_prompter = chat_prompter(),
                                                                   .logger = environment_.logger,
+                                                                  .chat_prompter = chat_prompter(),
                                                                   .trace = trace_.get(),
                                                                   .seed = environment_.seed,
                                                                   .cache_secret = environment_.cache_secret,
@@ -167,8 +167,10 @@ Status App::listen() {
                           parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress admin,
                           parse_listen_address(config_.server.admin_listen, "server.admin_listen"));
-  SLUICE_ASSIGN_OR_RETURN(
-      http_server_, HttpServer::start(http, routes(), http_limits(config_.server), config_.server.http_cors_origin));
+  tls_changed_ = tls_changed(config_.security);
+  SLUICE_ASSIGN_OR_RETURN(TlsContext tls, load_tls(config_.security));
+  SLUICE_ASSIGN_OR_RETURN(http_server_, HttpServer::start(http, routes(), http_limits(config_.server),
+                                                          config_.server.http_cors_origin, std::move(tls)));
   const GrpcOptions options = grpc_options(config_);
   SLUICE_ASSIGN_OR_RETURN(
       grpc_server_,
@@ -246,6 +248,22 @@ std::string App::ready_line() const {
 }
 
 void App::update() {
+  update_health();
+  if (!config_.security.has_tls() || tls_changed(config_.security) == tls_changed_) return;
+  tls_changed_ = tls_changed(config_.security);
+  reload_tls();
+}
+
+void App::reload_tls() {
+  const Result<TlsContext> tls = load_tls(config_.security);
+  if (!tls.ok()) {
+    return environment_.logger.error("the TLS files stay as they were", {{"why", tls.status().message()}});
+  }
+  http_server_->set_tls(*tls);
+  environment_.logger.info("read the TLS files again");
+}
+
+void App::update_health() {
   const Health health = core_->health();
   if (health == told_health_) return;
   told_health_ = health;
@@ -258,7 +276,8 @@ void App::update() {
 }
 
 void App::reload() {
-  if (!access_->has_keys()) return environment_.logger.info("SIGHUP: there are no API keys to read again");
+  if (config_.security.has_tls()) reload_tls();
+  if (!access_->has_keys()) return environment_.logger.info("there are no API keys to read again");
   if (const Status status = access_->reload(); !status.ok()) {
     return environment_.logger.error("the API keys stay as they were", {{"why", status.message()}});
   }

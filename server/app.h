@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "server/observability_routes.h"
 #include "server/request_trace.h"
 #include "server/serving_core.h"
+#include "server/tls_files.h"
 
 namespace sluice::server {
 
@@ -68,6 +70,8 @@ class App {
  private:
   Status listen();
   void set_serving(bool serving);
+  void update_health();
+  void reload_tls();
   std::vector<HttpRoute> routes();
   std::vector<HttpRoute> observation_routes();
   ChatPrompter chat_prompter() const;
@@ -77,6 +81,7 @@ class App {
   const Config config_;
   AppEnvironment environment_;
   Health told_health_ = Health::kHealthy;
+  std::filesystem::file_time_type tls_changed_;
 
   std::atomic<Readiness> readiness_{Readiness::kLoading};
   /// Set once there is something to ask; read on the HTTP thread.

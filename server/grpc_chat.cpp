@@ -41,9 +41,9 @@ Result<ChatPromptInput> to_input(const v1::ChatRequest& request) {
     SLUICE_ASSIGN_OR_RETURN(body["tools"], read_member("tools_json", request.tools_json(), Json::value_t::array));
   }
   if (request.has_template_variables_json()) {
-    SLUICE_ASSIGN_OR_RETURN(body["chat_template_kwargs"],
-                            read_member("template_variables_json", request.template_variables_json(),
-                                        Json::value_t::object));
+    SLUICE_ASSIGN_OR_RETURN(
+        body["chat_template_kwargs"],
+        read_member("template_variables_json", request.template_variables_json(), Json::value_t::object));
   }
   if (request.has_add_generation_prompt()) body["add_generation_prompt"] = request.add_generation_prompt();
   SLUICE_ASSIGN_OR_RETURN(ChatAsk ask, parse_chat_ask(body));

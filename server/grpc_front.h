@@ -20,7 +20,7 @@ struct GrpcFront {
   std::function<std::chrono::system_clock::time_point()> wall_clock;  ///< deadlines come as calendar times
   LimitsDesk& limits;
   ChatPrompter chat_prompter;  ///< never none
-  int32_t block_size = 0;  ///< tokens
+  int32_t block_size = 0;      ///< tokens
   int32_t stream_buffer_tokens = 0;
   int64_t message_bytes_max = 0;
 };

@@ -12,11 +12,11 @@
 namespace sluice::server {
 
 /// The service with its messages as bytes: read_message() can say what is wrong with a request, gRPC can't.
-using RawInferenceService = v1::Inference::WithRawCallbackMethod_StreamComplete<
-    v1::Inference::WithRawCallbackMethod_Complete<v1::Inference::WithRawCallbackMethod_StreamChat<
-        v1::Inference::WithRawCallbackMethod_Chat<v1::Inference::WithRawCallbackMethod_Tokenize<
-            v1::Inference::WithRawCallbackMethod_Detokenize<v1::Inference::WithRawCallbackMethod_GetModel<
-                v1::Inference::WithRawCallbackMethod_GetLoad<
+using RawInferenceService =
+    v1::Inference::WithRawCallbackMethod_StreamComplete<v1::Inference::WithRawCallbackMethod_Complete<
+        v1::Inference::WithRawCallbackMethod_StreamChat<v1::Inference::WithRawCallbackMethod_Chat<
+            v1::Inference::WithRawCallbackMethod_Tokenize<v1::Inference::WithRawCallbackMethod_Detokenize<
+                v1::Inference::WithRawCallbackMethod_GetModel<v1::Inference::WithRawCallbackMethod_GetLoad<
                     v1::Inference::WithRawCallbackMethod_Explain<v1::Inference::Service>>>>>>>>>;
 
 /// sluice.v1.Inference. Until open() every call is refused with UNAVAILABLE, so the port can be taken before the model

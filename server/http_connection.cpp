@@ -82,7 +82,7 @@ std::string as_chunk(std::string_view bytes) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(asio::ip::tcp::socket socket, Shared& shared)
+HttpConnection::HttpConnection(HttpSocket socket, Shared& shared)
     : shared_(shared),
       socket_(std::move(socket)),
       buffer_(2 * shared.limits.header_bytes + 4 * kAheadBytesMax),
@@ -100,9 +100,17 @@ HttpConnection::~HttpConnection() {
 // A connection that says nothing has no more time than one that says it slowly.
 void HttpConnection::start() {
   error_code ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.tcp().set_option(asio::ip::tcp::no_delay(true), ignored);
   writer_.connect({.on_drained = [this] { on_drained(); }, .on_failed = [this] { abort(); }}, weak_from_this());
-  wait_for_request(shared_.limits.request_timeout);
+  if (!socket_.has_tls()) return wait_for_request(shared_.limits.request_timeout);
+  phase_ = Phase::kReading;
+  deadline_.set(
+      shared_.limits.request_timeout, [this] { abort(); }, weak_from_this());
+  socket_.async_handshake([self = shared_from_this()](const Error& error) {
+    if (self->phase_ == Phase::kClosed) return;
+    if (error) return self->abort();
+    self->wait_for_request(self->shared_.limits.request_timeout);
+  });
 }
 
 void HttpConnection::finish() {
@@ -118,7 +126,7 @@ void HttpConnection::abort() {
   probe_.cancel();
   writer_.cancel();
   error_code ignored;
-  socket_.close(ignored);
+  socket_.tcp().close(ignored);
   source_.reset();
   if (const auto exchange = std::exchange(exchange_, nullptr); exchange != nullptr)
     exchange->close(HttpEnd::kClientGone);
@@ -127,7 +135,7 @@ void HttpConnection::abort() {
 void HttpConnection::stop_waiting() {
   shared_.waiting.remove(this);
   error_code ignored;
-  socket_.cancel(ignored);
+  socket_.tcp().cancel(ignored);
 }
 
 void HttpConnection::wait_for_request(Duration timeout) {
@@ -135,7 +143,7 @@ void HttpConnection::wait_for_request(Duration timeout) {
   if (buffer_.size() > 0) {  // sent ahead
     if (!is_receiving_) return read_request();
     error_code ignored;
-    socket_.cancel(ignored);  // on_interrupted() goes on
+    socket_.tcp().cancel(ignored);  // on_interrupted() goes on
     return;
   }
   if (input_ended_) return abort();
@@ -249,7 +257,7 @@ void HttpConnection::on_end_of_input() {
 }
 
 void HttpConnection::watch_for_reset() {
-  socket_.async_wait(asio::ip::tcp::socket::wait_error, [self = shared_from_this()](const Error& error) {
+  socket_.tcp().async_wait(asio::ip::tcp::socket::wait_error, [self = shared_from_this()](const Error& error) {
     if (!error) self->abort();
   });
 }
@@ -353,7 +361,7 @@ void HttpConnection::on_answered() {
   if (request_.keep_alive) return wait_for_request(shared_.limits.idle_timeout);
   if (input_ended_) return abort();
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  socket_.tcp().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   phase_ = Phase::kLingering;
   deadline_.set(
       kLingerTimeout, [this] { abort(); }, weak_from_this());

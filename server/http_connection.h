@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
@@ -14,6 +13,7 @@
 #include "server/http_exchange.h"
 #include "server/http_limits.h"
 #include "server/http_router.h"
+#include "server/http_socket.h"
 #include "server/http_writer.h"
 #include "server/io_mailbox.h"
 
@@ -38,11 +38,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     std::list<HttpConnection*> waiting;  ///< those of them that wait for a request's first byte, longest first
   };
 
-  HttpConnection(boost::asio::ip::tcp::socket socket, Shared& shared);
+  HttpConnection(HttpSocket socket, Shared& shared);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
+  /// Shakes hands first where there is TLS.
   void start();
   /// Closes now, or after the answer that is being written.
   void finish();
@@ -90,7 +91,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void linger(size_t bytes);
 
   Shared& shared_;
-  boost::asio::ip::tcp::socket socket_;
+  HttpSocket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;
   HttpDeadline deadline_;  // of the phase

@@ -64,8 +64,8 @@ void turn_away(tcp::socket socket) {
 /// Everything that the I/O thread touches.
 class HttpServer::Listener {
  public:
-  Listener(std::vector<HttpRoute> routes, const HttpLimits& limits, std::string cors_origin)
-      : router_(std::move(routes), std::move(cors_origin)), limits_(limits) {}
+  Listener(std::vector<HttpRoute> routes, const HttpLimits& limits, std::string cors_origin, TlsContext tls)
+      : router_(std::move(routes), std::move(cors_origin)), limits_(limits), tls_(std::move(tls)) {}
 
   Status listen(const ListenAddress& address) {
     SLUICE_ASSIGN_OR_RETURN(const tcp::endpoint endpoint, resolve(io_, address));
@@ -109,6 +109,10 @@ class HttpServer::Listener {
 
   const ListenAddress& address() const { return address_; }
 
+  void set_tls(TlsContext tls) {
+    asio::post(io_, [this, tls = std::move(tls)] { tls_ = tls; });
+  }
+
  private:
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
@@ -130,10 +134,10 @@ class HttpServer::Listener {
   // Clients that keep connections they don't use must not shut out a health probe.
   void admit(tcp::socket socket) {
     if (shared_.open.size() >= limits_.connections) {
-      if (shared_.waiting.empty()) return turn_away(std::move(socket));
+      if (shared_.waiting.empty()) return tls_ == nullptr ? turn_away(std::move(socket)) : void();
       shared_.waiting.front()->stop_waiting();
     }
-    std::make_shared<HttpConnection>(std::move(socket), shared_)->start();
+    std::make_shared<HttpConnection>(HttpSocket(std::move(socket), tls_), shared_)->start();
   }
 
   /// Closing may end a connection, which then leaves the set.
@@ -146,6 +150,7 @@ class HttpServer::Listener {
 
   const HttpRouter router_;
   const HttpLimits limits_;
+  TlsContext tls_;
   // Before the context, whose end ends what connections are left.
   HttpConnection::Shared shared_{router_, limits_, nullptr, nullptr, {}, {}};
   asio::io_context io_{1};
@@ -164,8 +169,9 @@ HttpServer::~HttpServer() {
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const ListenAddress& address, std::vector<HttpRoute> routes,
-                                                      const HttpLimits& limits, std::string cors_origin) {
-  auto listener = std::make_unique<Listener>(std::move(routes), limits, std::move(cors_origin));
+                                                      const HttpLimits& limits, std::string cors_origin,
+                                                      TlsContext tls) {
+  auto listener = std::make_unique<Listener>(std::move(routes), limits, std::move(cors_origin), std::move(tls));
   SLUICE_RETURN_IF_ERROR(listener->listen(address));
   listener->run();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
@@ -173,6 +179,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const ListenAddress& addre
 
 const ListenAddress& HttpServer::address() const {
   return listener_->address();
+}
+
+void HttpServer::set_tls(TlsContext tls) {
+  listener_->set_tls(std::move(tls));
 }
 
 void HttpServer::stop() {

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "server/http_limits.h"
 #include "server/http_router.h"
+#include "server/http_socket.h"
 #include "server/listen_address.h"
 
 namespace sluice::server {
@@ -15,11 +16,16 @@ namespace sluice::server {
 /// called too.
 class HttpServer {
  public:
-  /// Listens and serves until stop(). FAILED_PRECONDITION, with the address and what to do, when it can't listen there.
-  /// Browsers' pages of `cors_origin` may call it: "*" stands for all, nothing for none.
+  /// Listens and serves until stop(), with TLS when there is a context. FAILED_PRECONDITION, with the address and what
+  /// to do, when it can't listen there. Browsers' pages of `cors_origin` may call it: "*" stands for all, nothing for
+  /// none.
   static Result<std::unique_ptr<HttpServer>> start(const ListenAddress& address, std::vector<HttpRoute> routes,
-                                                   const HttpLimits& limits = {}, std::string cors_origin = {});
+                                                   const HttpLimits& limits = {}, std::string cors_origin = {},
+                                                   TlsContext tls = nullptr);
   ~HttpServer();
+
+  /// Connections from now on use this context. Only where it began with one.
+  void set_tls(TlsContext tls);
 
   /// Where it listens, with the port that the system picked if 0 was asked for.
   const ListenAddress& address() const;

@@ -6,10 +6,9 @@
 #include <memory>
 #include <string>
 
-#include <boost/asio/ip/tcp.hpp>
-
 #include "server/http_deadline.h"
 #include "server/http_message.h"
+#include "server/http_socket.h"
 
 namespace sluice::server {
 
@@ -28,7 +27,7 @@ class HttpWriter {
     std::function<void()> on_failed;   ///< the client has gone, or takes nothing
   };
 
-  HttpWriter(boost::asio::ip::tcp::socket& socket, Duration write_timeout)
+  HttpWriter(HttpSocket& socket, Duration write_timeout)
       : socket_(socket), write_timeout_(write_timeout), deadline_(socket.get_executor()) {}
 
   /// Before the first push. `owner` owns this writer and what the callbacks touch, and is kept alive while bytes are on
@@ -43,7 +42,7 @@ class HttpWriter {
   void write_slice();
   void on_slice(const boost::system::error_code& error, size_t bytes);
 
-  boost::asio::ip::tcp::socket& socket_;
+  HttpSocket& socket_;
   const Duration write_timeout_;
   HttpDeadline deadline_;
   Callbacks callbacks_;

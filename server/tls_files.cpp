@@ -15,7 +15,8 @@ Status bad_file(std::string_view key, const std::string& path, const error_code&
 
 }  // namespace
 
-Result<std::shared_ptr<ssl::context>> load_tls(const SecuritySection& security) {
+Result<TlsContext> load_tls(const SecuritySection& security) {
+  if (!security.has_tls()) return TlsContext();
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   error_code error;
   // RFC 8996: what is older than TLS 1.2 is not to be used. tls_server takes no SSL.

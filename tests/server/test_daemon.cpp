@@ -17,6 +17,7 @@ TestDaemon::TestDaemon(TestDaemonOptions options)
                                              .clock = clock_,
                                              .wall_clock = [] { return std::chrono::system_clock::now(); },
                                              .logger = logger_,
+                                             .chat_prompter = options.chat_prompter,
                                              .seed = 1,
                                              .block_count = options.block_count}),
       http_front_{.intake = core_.intake(),
@@ -25,7 +26,7 @@ TestDaemon::TestDaemon(TestDaemonOptions options)
                   .stream_buffer_tokens = core_.front().stream_buffer_tokens,
                   .answer_bytes_max = core_.front().message_bytes_max,
                   .started = 1'700'000'000,
-                  .chat_prompter = std::move(options.chat_prompter)} {
+                  .chat_prompter = core_.front().chat_prompter} {
   auto server = GrpcServer::start({"127.0.0.1", 0}, kGrpcListen, grpc_options(options.config),
                                   {{v1::Inference::service_full_name(), services_.inference},
                                    {v1::Control::service_full_name(), services_.control}});
