@@ -108,7 +108,8 @@ Result<Value> Interpreter::evaluate_dict(const Expression& expression) {
   for (size_t i = 0; i < expression.operands.size(); i += 2) {
     SLUICE_ASSIGN_OR_RETURN(Value key, evaluate(*expression.operands[i]));
     SLUICE_ASSIGN_OR_RETURN(Value value, evaluate(*expression.operands[i + 1]));
-    if (!Dict::is_key(key)) return wrong_use("unhashable type: '" + type_name(key) + "'");
+    SLUICE_RETURN_IF_ERROR(take_key(runtime_, key));
+    if (!Dict::is_key(key)) return wrong_use("a dict here takes no keys of the type '" + type_name(key) + "'");
     dict.set(std::move(key), std::move(value));
   }
   return runtime_.dict(std::move(dict));
@@ -189,6 +190,7 @@ Result<Arguments> Interpreter::evaluate_arguments(const Expression& call) {
   if (call.star_star != nullptr) {
     SLUICE_ASSIGN_OR_RETURN(const Value star_star, evaluate(*call.star_star));
     if (!star_star.is(Kind::kDict)) return wrong_use("argument after ** must be a mapping");
+    SLUICE_RETURN_IF_ERROR(runtime_.budget().take_value(Runtime::list_bytes(2 * star_star.dict().size())));
     for (const auto& [key, value] : star_star.dict().entries()) {
       if (!key.is(Kind::kString)) return wrong_use("keywords must be strings");
       arguments.named.emplace_back(key.bytes(), value);

@@ -45,7 +45,9 @@ Result<Dict> dict_of(Runtime& runtime, const Arguments& arguments) {
     for (const Value& pair : pairs) {
       SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> parts, items_of(runtime, pair));
       if (parts.size() != 2) return wrong_use("dict() needs pairs");
-      if (!Dict::is_key(parts[0])) return wrong_use("unhashable type: '" + type_name(parts[0]) + "'");
+      SLUICE_RETURN_IF_ERROR(take_key(runtime, parts[0]));
+      if (!Dict::is_key(parts[0]))
+        return wrong_use("a dict here takes no keys of the type '" + type_name(parts[0]) + "'");
       dict.set(parts[0], parts[1]);
     }
   }
@@ -59,13 +61,10 @@ Result<Value> dict_function(Runtime& runtime, const Arguments& arguments) {
 }
 
 Result<Value> namespace_function(Runtime& runtime, const Arguments& arguments) {
-  SLUICE_ASSIGN_OR_RETURN(const Dict dict, dict_of(runtime, arguments));
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(Runtime::list_bytes(2 * dict.size() + 1)));
+  SLUICE_ASSIGN_OR_RETURN(Dict dict, dict_of(runtime, arguments));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(Runtime::list_bytes(2 * dict.size() + 4)));
   Namespace& space = runtime.add_namespace();
-  for (const auto& [key, value] : dict.entries()) {
-    if (!key.is(Kind::kString)) return wrong_use("the attributes of a namespace need names");
-    space.set(key.bytes(), value);
-  }
+  space.attributes = std::move(dict);
   return Value(space);
 }
 

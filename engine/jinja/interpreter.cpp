@@ -204,7 +204,7 @@ Status Interpreter::assign(const Target& target, const Value& value) {
     if (space == nullptr || !space->is(Kind::kNamespace)) {
       return wrong_use("cannot assign attribute on non-namespace object");
     }
-    space->space().set(target.attribute, value);
+    space->space().attributes.set(Value(target.attribute, Origin::kTemplate), value);
     return {};
   }
   if (value.is(Kind::kUndefined)) return used_undefined(value);

@@ -3,6 +3,11 @@
 #include <string>
 
 namespace sluice::jinja {
+namespace {
+
+constexpr size_t kValueOverhead = 64;  // what even an empty value takes
+
+}  // namespace
 
 Status Budget::take_steps(int64_t steps) {
   steps_ += steps;
@@ -15,7 +20,7 @@ Status Budget::take_value(size_t bytes) {
     return resource_exhausted("the template builds a value of more than " + std::to_string(limits_.value_bytes_max) +
                               " bytes");
   }
-  built_bytes_ += bytes;
+  built_bytes_ += bytes + kValueOverhead;
   if (built_bytes_ > limits_.built_bytes_max) {
     return resource_exhausted("the template builds more than " + std::to_string(limits_.built_bytes_max) + " bytes");
   }

@@ -31,6 +31,8 @@ class Budget {
   Status take_steps(int64_t steps = 1);
   /// For work on that many bytes, whether they are read or written.
   Status take_work(size_t bytes) { return take_steps(static_cast<int64_t>(bytes / 256)); }
+  /// For looking for one text in another. Long ones that nearly match are compared again at each place.
+  Status take_search(size_t text_bytes, size_t wanted_bytes) { return take_work(text_bytes * (1 + wanted_bytes / 16)); }
   /// Before a value of that size is built.
   Status take_value(size_t bytes);
   /// The same for `count` pieces of `bytes` each, whose product may not fit a size_t.

@@ -60,9 +60,7 @@ Result<Value> call_dict_method(Runtime& runtime, const Value& self, std::string_
   if (name == "get") {
     if (!arguments.named.empty()) return wrong_use("dict.get() takes no keyword arguments");
     SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("get", arguments, {"key", "default"}, 1));
-    if (bound[0]->is(Kind::kDict) || (bound[0]->is(Kind::kSequence) && !Dict::is_key(*bound[0]))) {
-      return wrong_use("unhashable type: '" + type_name(*bound[0]) + "'");
-    }
+    SLUICE_RETURN_IF_ERROR(take_key(runtime, *bound[0]));
     const Value* const found = self.dict().find(*bound[0]);
     return found != nullptr ? *found : bound[1].value_or(Value());
   }

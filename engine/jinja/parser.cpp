@@ -136,7 +136,6 @@ StatementResult Parser::parse_statement() {
 StatementResult Parser::parse_if(int32_t line) {
   Statement& statement = add(StatementKind::kIf, line);
   const size_t unknown_names = expressions_.unknown_name_count();
-  bool has_otherwise = false;
   do {
     Statement::Branch branch;
     SLUICE_ASSIGN_OR_RETURN(branch.condition, expressions_.parse_tuple());
@@ -144,8 +143,7 @@ StatementResult Parser::parse_if(int32_t line) {
     SLUICE_ASSIGN_OR_RETURN(branch.body, parse_block({"elif", "else", "endif"}));
     statement.branches.push_back(std::move(branch));
   } while (tokens_.skip_name("elif"));
-  has_otherwise = tokens_.skip_name("else");
-  if (has_otherwise) {
+  if (tokens_.skip_name("else")) {
     SLUICE_RETURN_IF_ERROR(end_tag());
     SLUICE_ASSIGN_OR_RETURN(statement.otherwise, parse_block({"endif"}));
   }

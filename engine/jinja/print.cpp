@@ -120,14 +120,9 @@ Status Printer::append_dict(const Dict& dict) {
 }
 
 Status Printer::append_namespace(const Namespace& space) {
-  put("<Namespace {");
-  bool is_first = true;
-  for (const auto& [key, value] : space.attributes) {
-    put((is_first ? "'" : ", '") + key + "': ");
-    is_first = false;
-    SLUICE_RETURN_IF_ERROR(append(value));
-  }
-  put("}>");
+  put("<Namespace ");
+  SLUICE_RETURN_IF_ERROR(append_dict(space.attributes));
+  put(">");
   return {};
 }
 

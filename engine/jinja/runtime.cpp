@@ -33,7 +33,7 @@ Result<Value> Runtime::dict(Dict dict) {
 
 Result<Value> Runtime::callable(Callable callable) {
   callable.depth = std::max(depth_around(callable.items), callable.self.depth() + 1);
-  SLUICE_RETURN_IF_ERROR(budget_.take_value(list_bytes(callable.items.size() + 1)));
+  SLUICE_RETURN_IF_ERROR(budget_.take_value(list_bytes(callable.items.size() + 4)));
   SLUICE_RETURN_IF_ERROR(check_depth(callable.depth));
   return Value(std::make_shared<Callable>(std::move(callable)));
 }
@@ -44,6 +44,12 @@ Status wrong_use(std::string problem) {
 
 Status used_undefined(const Value& value) {
   return failed_precondition(value.problem());
+}
+
+Status take_key(Runtime& runtime, const Value& key) {
+  if (key.is(Kind::kString)) return runtime.budget().take_work(key.bytes().size());
+  const bool is_hashable = !key.is(Kind::kDict) && (!key.is(Kind::kSequence) || Dict::is_key(key));
+  return is_hashable ? Status() : wrong_use("unhashable type: '" + type_name(key) + "'");
 }
 
 const Value* Arguments::find(std::string_view name) const {

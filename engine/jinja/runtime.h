@@ -50,6 +50,9 @@ Status wrong_use(std::string problem);
 /// How the use of an undefined value fails.
 Status used_undefined(const Value& value);
 
+/// Charges a look-up by this key, or fails as Python does where it is none.
+Status take_key(Runtime& runtime, const Value& key);
+
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;

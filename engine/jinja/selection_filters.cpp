@@ -61,6 +61,7 @@ struct Selection {
 
 Result<bool> passes(Runtime& runtime, const Value& value, const Arguments& arguments, size_t test_index) {
   if (arguments.positional.size() <= test_index) return is_true(value);
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_steps(static_cast<int64_t>(arguments.positional.size())));
   SLUICE_ASSIGN_OR_RETURN(const std::string name, name_argument(arguments, test_index, "test"));
   return apply_test(runtime, name, value, without_first(arguments, test_index + 1));
 }

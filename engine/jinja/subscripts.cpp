@@ -28,7 +28,7 @@ std::optional<Value> attribute_of(const Value& object, std::string_view name) {
                             "' object is unsafe.");
   }
   if (object.is(Kind::kNamespace)) {
-    const Value* const found = object.space().find(name);
+    const Value* const found = object.space().attributes.find(name);
     return found == nullptr ? std::nullopt : std::optional<Value>(*found);
   }
   if (object.is(Kind::kLoop)) return loop_attribute(object, name);
@@ -126,9 +126,12 @@ Text slice_text(const Text& text, const Bounds& bounds) {
 
 }  // namespace
 
-Result<Value> get_attribute(Runtime& /*runtime*/, const Value& object, std::string_view name) {
+Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_view name) {
   if (object.is(Kind::kUndefined)) return used_undefined(object);
-  if (const std::optional<Value> attribute = attribute_of(object, name)) return *attribute;
+  if (const std::optional<Value> attribute = attribute_of(object, name)) {
+    if (attribute->is(Kind::kCallable)) SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(0));  // a bound method
+    return *attribute;
+  }
   const std::optional<Value> item =
       object.is(Kind::kDict) ? item_of(object, Value(name, Origin::kTemplate)) : std::nullopt;
   return item ? *item : missing(object, name);
@@ -137,6 +140,7 @@ Result<Value> get_attribute(Runtime& /*runtime*/, const Value& object, std::stri
 Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) {
   if (object.is(Kind::kUndefined)) return used_undefined(object);
   if (object.is(Kind::kString)) SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(object.bytes().size()));
+  if (key.is(Kind::kString)) SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(key.bytes().size()));
   if (const std::optional<Value> item = item_of(object, key)) return *item;
   if (key.is(Kind::kString)) {
     if (const std::optional<Value> attribute = attribute_of(object, key.bytes())) return *attribute;

@@ -69,7 +69,7 @@ Result<Value> trim_filter(Runtime& runtime, const Value& input, const Arguments&
   if (bound[0] && !bound[0]->is(Kind::kNone)) {
     if (!bound[0]->is(Kind::kString)) return wrong_use("trim needs a string of characters");
     characters = bound[0]->text();
-    SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(text.size() * std::min<size_t>(characters->size(), 4096)));
+    SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(text.size(), 16 * characters->size()));
   }
   return runtime.text(strip(text, Side::kBoth, characters));
 }

@@ -34,8 +34,7 @@ Result<std::optional<Text>> optional_string(const std::optional<Value>& value, s
 Result<Value> strip_method(Runtime& runtime, const Text& self, std::string_view name, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind(name, arguments, {"chars"}));
   SLUICE_ASSIGN_OR_RETURN(const std::optional<Text> characters, optional_string(bound[0], name));
-  if (characters)
-    SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(self.size() * std::min<size_t>(characters->size(), 4096)));
+  if (characters) SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(self.size(), 16 * characters->size()));
   const Side side = name == "lstrip" ? Side::kLeft : name == "rstrip" ? Side::kRight : Side::kBoth;
   return runtime.text(strip(self, side, characters));
 }
@@ -60,6 +59,7 @@ Result<Value> partition_method(Runtime& runtime, const Text& self, std::string_v
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind(name, arguments, {"sep"}, 1));
   SLUICE_ASSIGN_OR_RETURN(const Text separator, string_of(*bound[0], name));
   if (separator.empty()) return wrong_use("empty separator");
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(self.size(), separator.size()));
   const bool is_right = name == "rpartition";
   const size_t at = is_right ? self.bytes().rfind(separator.bytes()) : self.bytes().find(separator.bytes());
   if (at == std::string::npos) {
@@ -120,7 +120,7 @@ Result<Window> window_of(const Text& self, const Bound& bound) {
 Result<Value> find_method(Runtime& runtime, const Text& self, std::string_view name, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind(name, arguments, {"sub", "start", "end"}, 1));
   SLUICE_ASSIGN_OR_RETURN(const Text wanted, string_of(*bound[0], name));
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(self.size()));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(self.size(), wanted.size()));
   SLUICE_ASSIGN_OR_RETURN(const Window window, window_of(self, bound));
   const bool is_right = name.starts_with('r');
   const std::string& bytes = window.text.bytes();
@@ -137,7 +137,7 @@ Result<Value> find_method(Runtime& runtime, const Text& self, std::string_view n
 Result<Value> count_method(Runtime& runtime, const Text& self, std::string_view name, const Arguments& arguments) {
   SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind(name, arguments, {"sub", "start", "end"}, 1));
   SLUICE_ASSIGN_OR_RETURN(const Text wanted, string_of(*bound[0], name));
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(self.size()));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(self.size(), wanted.size()));
   SLUICE_ASSIGN_OR_RETURN(const Window window, window_of(self, bound));
   if (window.is_outside) return Value(int64_t{0});
   const std::string& bytes = window.text.bytes();

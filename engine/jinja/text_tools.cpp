@@ -144,7 +144,7 @@ Text strip(const Text& text, Side side, const std::optional<Text>& characters) {
 }
 
 Result<Text> replace(Runtime& runtime, const Text& text, const Text& from, const Text& to, int64_t count) {
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(text.size()));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(text.size(), from.size()));
   const std::vector<size_t> places = places_of(text, from, count);
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_values(places.size(), to.size() + sizeof(size_t)));
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(text.size() + places.size() * to.size()));
@@ -162,7 +162,7 @@ Result<Text> replace(Runtime& runtime, const Text& text, const Text& from, const
 Result<std::vector<Value>> split(Runtime& runtime, const Text& text, const std::optional<Text>& separator,
                                  int64_t count, bool is_right) {
   if (separator && separator->empty()) return wrong_use("empty separator");
-  SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(text.size()));
+  SLUICE_RETURN_IF_ERROR(runtime.budget().take_search(text.size(), separator ? separator->size() : 0));
   const std::vector<Piece> pieces = pieces_of(text, separator, count, is_right);
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_value(Runtime::list_bytes(pieces.size())));
   std::vector<Value> parts;

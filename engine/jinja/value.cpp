@@ -137,23 +137,6 @@ const Value* Dict::find_spelling(const std::string& spelling) const {
   return place == index_.end() ? nullptr : &entries_[place->second].second;
 }
 
-const Value* Namespace::find(std::string_view name) const {
-  for (const auto& [key, value] : attributes) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
-void Namespace::set(std::string_view name, Value value) {
-  for (auto& [key, old] : attributes) {
-    if (key == name) {
-      old = std::move(value);
-      return;
-    }
-  }
-  attributes.emplace_back(name, std::move(value));
-}
-
 Value make_sequence(SequenceKind kind, std::vector<Value> items) {
   const int32_t depth = depth_around(items);
   return Value(std::make_shared<const Sequence>(Sequence{.kind = kind, .items = std::move(items), .depth = depth}));

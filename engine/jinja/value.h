@@ -120,10 +120,7 @@ class Dict {
 
 /// The one thing a template may change. Lives as long as the rendering.
 struct Namespace {
-  std::vector<std::pair<std::string, Value>> attributes;
-
-  const Value* find(std::string_view name) const;
-  void set(std::string_view name, Value value);
+  Dict attributes;
 };
 
 struct Scope;

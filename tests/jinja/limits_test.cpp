@@ -45,11 +45,14 @@ TEST(JinjaLimits, NestingInTheSource) {
 TEST(JinjaLimits, NestingOfAnyKindIsRefusedBeforeTheStackEnds) {
   const size_t times = 20'000;
   for (const std::string& source :
-       {"{{ " + repeated("(", times), "{{ " + repeated("[", times), "{{ " + repeated("{1:", times),
-        "{{ " + repeated("not ", times) + "1 }}", "{{ " + repeated("-", times) + "1 }}", "{{ " + repeated("a(", times),
-        "{{ " + repeated("a[", times), "{{ 1" + repeated(" if 1 else 1", times) + " }}", repeated("{% if 1 %}", times),
-        repeated("{% for a in b %}", times), repeated("{% set a %}", times), "{% for " + repeated("(", times),
-        "{{ 1 " + repeated("| default(1 ", times), repeated("{% macro m() %}", times),
+       {"{{ " + repeated("(", times) + repeated(")", times) + " }}",
+        "{{ " + repeated("[", times) + repeated("]", times) + " }}",
+        "{{ " + repeated("{1:", times) + repeated("}", times) + " }}", "{{ " + repeated("not ", times) + "1 }}",
+        "{{ " + repeated("-", times) + "1 }}", "{{ " + repeated("a(", times) + repeated(")", times) + " }}",
+        "{{ " + repeated("a[", times) + repeated("]", times) + " }}", "{{ 1" + repeated(" if 1 else 1", times) + " }}",
+        repeated("{% if 1 %}", times), repeated("{% for a in b %}", times), repeated("{% set a %}", times),
+        "{% for " + repeated("(", times) + repeated(")", times) + " %}",
+        "{{ 1 " + repeated("| default(1 ", times) + repeated(")", times) + " }}", repeated("{% macro m() %}", times),
         repeated("{% filter upper %}", times)}) {
     expect_refused(source, Limits(), "nested deeper than 200 levels");
   }
@@ -80,6 +83,19 @@ TEST(JinjaLimits, Steps) {
   expect_refused(large + "{% for i in range(10000) %}{{ x | length }}{% endfor %}", Limits(), "steps");
   expect_refused("{% set x = [1] * 100000 %}{% for i in range(10000) %}{{ x == x + [] }}{% endfor %}", Limits(),
                  "more than");
+}
+
+TEST(JinjaLimits, StepsCountWhatASearchMayCost) {
+  // At each place nearly all of the wanted text matches.
+  const std::string large = "{% set x = 'a' * 2000000 %}{% set y = 'a' * 200000 ~ 'b' %}";
+  for (const std::string use : {"y in x", "x.find(y)", "x.count(y)", "x.split(y)", "x.replace(y, '')",
+                                "x | replace(y, '')", "x.partition(y)", "x.strip(y)", "x | trim(y)"}) {
+    expect_refused(large + "{{ " + use + " }}", Limits(), "steps");
+  }
+  const std::string keyed = "{% set k = 'a' * 1000000 %}{% set d = {k: 1} %}{% for i in range(90000) %}";
+  for (const std::string use : {"d[k]", "d.get(k)", "k in d", "{k: 1}", "dict([(k, 1)])", "[k, k ~ 'b'] | sort"}) {
+    expect_refused(keyed + "{% set x = " + use + " %}{% endfor %}", Limits(), "more than");
+  }
 }
 
 TEST(JinjaLimits, SizeOfAValue) {
@@ -121,10 +137,10 @@ TEST(JinjaLimits, SizeOfAValue) {
 
 TEST(JinjaLimits, SizeOfAllValues) {
   Limits limits;
-  limits.built_bytes_max = 10'000;
+  limits.built_bytes_max = 12'000;
   expect_fine("{% for i in range(9) %}{% set x = 'a' * 1000 %}{% endfor %}", limits);
-  expect_refused("{% for i in range(11) %}{% set x = 'a' * 1000 %}{% endfor %}", limits,
-                 "builds more than 10000 bytes");
+  expect_refused("{% for i in range(15) %}{% set x = 'a' * 1000 %}{% endfor %}", limits,
+                 "builds more than 12000 bytes");
 }
 
 TEST(JinjaLimits, Range) {
