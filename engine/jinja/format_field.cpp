@@ -90,7 +90,6 @@ std::string with_groups(std::string digits, char grouping, size_t group) {
 
 std::string printed(const std::string& format, int precision, double number) {
   std::array<char, 1024> buffer{};
-  // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): made here of '%', flags and one of "eEfFgG"
   const int size = std::snprintf(buffer.data(), buffer.size(), format.c_str(), precision, number);
   return {buffer.data(), std::min(static_cast<size_t>(size), buffer.size() - 1)};
 }

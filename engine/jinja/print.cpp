@@ -13,7 +13,6 @@ namespace {
 std::string hex_escape(char32_t code) {
   std::array<char, 16> buffer{};
   const char* const format = code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x";
-  // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): one of the three above
   const int size = std::snprintf(buffer.data(), buffer.size(), format, static_cast<unsigned>(code));
   return {buffer.data(), static_cast<size_t>(size)};
 }

@@ -14,8 +14,9 @@ struct Ast;
 
 /// A Jinja template as Hugging Face's apply_chat_template reads it: Jinja2 in an immutable sandbox, with trim_blocks
 /// and lstrip_blocks, break and continue, {% generation %}, raise_exception(), strftime_now() and a tojson that doesn't
-/// escape. Left out: inheritance, include and import, autoescape, and filters no chat template uses (see filters.h).
-/// Integers are 64 bits wide. Immutable and thread-safe; cheap to copy.
+/// escape. Left out are inheritance, include and import, autoescape, integers past 64 bits, and the filters attr,
+/// filesizeformat, pprint, random, striptags, urlencode, urlize, wordwrap and xmlattr; what uses them is refused by
+/// name. Immutable and thread-safe; cheap to copy.
 class Template {
  public:
   /// INVALID_ARGUMENT names the line at fault, RESOURCE_EXHAUSTED the limit.
