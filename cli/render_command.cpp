@@ -54,7 +54,9 @@ void print_runs(std::ostream& out, const std::vector<engine::TextRun>& runs) {
     const bool is_template = run.special == engine::SpecialTokens::kParse;
     list.push_back({{"text", run.text}, {"from", is_template ? "template" : "input"}});
   }
-  out << nlohmann::json{{"runs", list}}.dump() << '\n';
+  // The writer throws at text that is not UTF-8, but for this handler.
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  out << nlohmann::json{{"runs", list}}.dump(-1, ' ', false, kReplace) << '\n';
 }
 
 }  // namespace
