@@ -27,7 +27,6 @@ Result<Value> first_filter(Runtime& runtime, const Value& input, const Arguments
 
 Result<Value> last_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(bind("last", arguments, {}).status());
-  if (input.is(Kind::kUndefined)) return used_undefined(input);
   if (input.is(Kind::kSequence) && !input.sequence().has_length()) {
     return wrong_use("'generator' object is not reversible");
   }
