@@ -366,6 +366,9 @@ class BosTokenizer final : public engine::Tokenizer {
   Result<std::vector<int32_t>> encode(std::string_view text, engine::SpecialTokens special) const override {
     return inner_.encode(text, special);
   }
+  Result<std::vector<int32_t>> encode(std::span<const engine::TextRun> runs) const override {
+    return inner_.encode(runs);
+  }
   std::string_view token_bytes(int32_t id) const override { return inner_.token_bytes(id); }
   bool is_special(int32_t id) const override { return inner_.is_special(id); }
   int32_t vocab_size() const override { return inner_.vocab_size(); }
