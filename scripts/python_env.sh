@@ -7,7 +7,7 @@ venv=$root/build/venv
 if ! cmp -s "$root/scripts/requirements.txt" "$venv/installed.txt"; then
   echo "==> Python packages for the tests" >&2
   mkdir -p "$root/build"
-  /usr/bin/python3 -m venv "$venv" >&2
+  /usr/bin/python3 -m venv --clear "$venv" >&2
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$root/scripts/requirements.txt" >&2
   cp "$root/scripts/requirements.txt" "$venv/installed.txt"
 fi

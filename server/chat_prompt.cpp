@@ -18,6 +18,8 @@ void open_arguments(Json& call) {
 
 Json as_templates_want(Json messages) {
   for (Json& message : messages) {
+    // Beside tool calls; a template would fail on it or write "None".
+    if (message["content"].is_null()) message["content"] = "";
     const auto calls = message.find("tool_calls");
     if (calls == message.end()) continue;
     for (Json& call : *calls) open_arguments(call);

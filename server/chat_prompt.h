@@ -14,8 +14,8 @@ namespace sluice::server {
 /// message never does. A model whose template can't be had refuses conversations with the reason. The tokenizer is lent
 /// and outlives the prompter; `wall_clock` tells the date to templates that ask for it.
 ///
-/// Arguments of tool calls that are a string with a JSON object are shown to the template as that object, as templates
-/// write them as JSON themselves.
+/// The template sees a content that is null as an empty one, and arguments of tool calls that are a string with a JSON
+/// object as that object, as it writes them as JSON itself.
 ChatPrompter make_chat_prompter(Result<engine::ChatTemplate> chat_template, const engine::Tokenizer& tokenizer,
                                 std::function<std::chrono::system_clock::time_point()> wall_clock);
 

@@ -5,7 +5,6 @@ import json
 import socket
 
 import openai
-import pytest
 
 from conftest import FORCE_NO, PATIENCE
 
@@ -118,10 +117,3 @@ def raw_connection(daemon):
 def request_bytes(body, path="/v1/completions", headers=""):
     data = json.dumps(body).encode() if isinstance(body, dict) else body
     return f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len(data)}\r\n\r\n".encode() + data
-
-
-def need_chat(daemon):
-    """Skips a test while the daemon makes no prompt of a conversation."""
-    answer = post(daemon, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 0})
-    if answer.status == 501:
-        pytest.skip("the daemon does not serve conversations: " + answer.error["message"])
