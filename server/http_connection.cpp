@@ -82,9 +82,9 @@ std::string as_chunk(std::string_view bytes) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpSocket socket, Shared& shared)
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, TlsContext tls, Shared& shared)
     : shared_(shared),
-      socket_(std::move(socket)),
+      socket_(std::move(socket), std::move(tls)),
       buffer_(2 * shared.limits.header_bytes + 4 * kAheadBytesMax),
       deadline_(socket_.get_executor()),
       probe_(socket_.get_executor()),

@@ -38,7 +38,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
     std::list<HttpConnection*> waiting;  ///< those of them that wait for a request's first byte, longest first
   };
 
-  HttpConnection(HttpSocket socket, Shared& shared);
+  HttpConnection(boost::asio::ip::tcp::socket socket, TlsContext tls, Shared& shared);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;

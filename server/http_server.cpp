@@ -137,7 +137,7 @@ class HttpServer::Listener {
       if (shared_.waiting.empty()) return tls_ == nullptr ? turn_away(std::move(socket)) : void();
       shared_.waiting.front()->stop_waiting();
     }
-    std::make_shared<HttpConnection>(HttpSocket(std::move(socket), tls_), shared_)->start();
+    std::make_shared<HttpConnection>(std::move(socket), tls_, shared_)->start();
   }
 
   /// Closing may end a connection, which then leaves the set.

@@ -23,6 +23,9 @@ class HttpSocket {
     if (context_ != nullptr) tls_.emplace(tcp_, *context_);
   }
 
+  HttpSocket(const HttpSocket&) = delete;  // TLS lends the socket
+  HttpSocket& operator=(const HttpSocket&) = delete;
+
   executor_type get_executor() { return tcp_.get_executor(); }
   /// What lies below, for options, waits and closing.
   Tcp& tcp() { return tcp_; }

@@ -35,7 +35,7 @@ Result<TlsContext> load_tls(const SecuritySection& security) {
 }
 
 std::filesystem::file_time_type tls_changed(const SecuritySection& security) {
-  std::filesystem::file_time_type latest{};
+  auto latest = std::filesystem::file_time_type::min();  // whose epoch lies in the future
   for (const std::string& path : {security.tls_cert_path, security.tls_key_path, security.tls_client_ca_path}) {
     std::error_code error;
     const auto time = std::filesystem::last_write_time(path, error);

@@ -12,7 +12,7 @@ namespace sluice::server {
 /// what is wrong with its file: missing, no PEM, a key that isn't the certificate's.
 Result<TlsContext> load_tls(const SecuritySection& security);
 
-/// When the files last changed; the epoch where there is none.
+/// When the files last changed; file_time_type::min() where there is none.
 std::filesystem::file_time_type tls_changed(const SecuritySection& security);
 
 }  // namespace sluice::server
