@@ -90,7 +90,7 @@ def test_b21_e_a_half_closed_connection_gets_its_answer(daemon, max_tokens):
             while piece := client.recv(65536):
                 data += piece
         assert b"HTTP/1.1 200 OK" in data
-        assert data.count(b" no") == max_tokens or data.count(b'" no"') == max_tokens
+        assert data.replace(b"no-cache", b"").count(b" no") == max_tokens
         assert not stream or data.count(b"[DONE]") == 1
 
 
