@@ -3,8 +3,8 @@
 import grpc
 import pytest
 
-from conftest import FORCE_NO, PATIENCE, pb
-from http_calls import good, post
+from conftest import FORCE_NO, PATIENCE, ROOT, pb
+from http_calls import assert_refused, complete, good, post
 
 OPTIONS = dict(sampling=pb.SamplingOptions(temperature=0), stopping=pb.StoppingOptions(max_tokens=8))
 
@@ -108,3 +108,44 @@ def ask(daemon, front, history):
     usage = answer["usage"]
     counts = {"prompt": usage["prompt_tokens"], "cached": usage["prompt_tokens_details"]["cached_tokens"], "completion": usage["completion_tokens"]}
     return counts, answer["choices"][0]["message"]["content"]
+
+
+# --- a tiny model's own template ----------------------------------------------------------------------------------------------------------------
+
+TEMPLATE = b"{% for m in messages %}<|user|>{{ m['content'] }}{% endfor %}"
+
+
+def tiny_model(folder, template=TEMPLATE, adds_bos=False):
+    """The tiny model with another template of the same length, and told to begin with bos."""
+    data = (ROOT / "tests/data/gguf/T_base.gguf").read_bytes()
+    assert data.count(TEMPLATE) == 1 and len(template) == len(TEMPLATE)
+    data = data.replace(TEMPLATE, template)
+    if adds_bos:
+        key = b"tokenizer.ggml.add_bos_token"
+        at = data.index(key) + len(key) + 4  # behind the value's type
+        data = data[:at] + b"\x01" + data[at + 1:]
+        # The end token has a name that is known, so its key can be that of bos.
+        key = b"tokenizer.ggml.eos_token_id"
+        at = data.index(key) + len(key) + 4
+        data = data[:at] + (257).to_bytes(4, "little") + data[at + 4:]
+        data = data.replace(key, b"tokenizer.ggml.bos_token_id")
+    path = folder / "model.gguf"
+    path.write_bytes(data)
+    return path
+
+
+def test_b09_a_template_that_begins_with_bos_gets_no_second_one(start, tmp_path):
+    daemon = start(model=tiny_model(tmp_path, adds_bos=True))
+    assert daemon.stub.Tokenize(pb.TokenizeRequest(text="x", add_bos=True)).ids == [257, 120]
+    answer = chat(daemon, say("user", "x"), response=pb.ResponseOptions(echo=True))
+    assert [token.id for token in answer.prompt_tokens] == [257, 120]
+    assert good(complete(daemon, "x", max_tokens=1))["usage"]["prompt_tokens"] == 2
+
+
+def test_b10_d_a_template_that_does_not_parse_refuses_chats_and_nothing_else(start, tmp_path):
+    daemon = start(model=tiny_model(tmp_path, TEMPLATE.replace(b"{% for", b"{% fof")))
+    code, details = refused(daemon, say("user", "x"))
+    assert code == grpc.StatusCode.FAILED_PRECONDITION and "template" in details
+    assert_refused(post(daemon, "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}), 501, "template")
+    assert good(complete(daemon, "x", max_tokens=1))["usage"]["completion_tokens"] <= 1
+    assert "conversations are refused" in daemon.stderr()

@@ -1,5 +1,6 @@
 #include "engine/chat_template.h"
 
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -124,6 +125,38 @@ TEST(ChatTemplate, ShowsTheTemplateWhatTransformersShows) {
   prompt.documents_json = "[{}]";
   prompt.add_generation_prompt = false;
   EXPECT_EQ(text_of(compiled(source, {.bos = "<s>", .eos = "</s>"}), prompt), "<s>|E|False|False|False|True|1970");
+}
+
+TEST(B10_ChatTemplate, a_BlocksAloneOnALineLeaveNoTrace) {
+  const std::string_view source =
+      "{% for m in messages %}\n    {% if m.role == 'user' %}\n[U] {{ m.content }}\n    {% else %}\n[A] {{ m.content "
+      "}}\n"
+      "    {% endif %}\n{% endfor %}\n{# c #}\nEND\n";
+  const auto prompt = prompt_of(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])");
+  EXPECT_EQ(text_of(compiled(source), prompt), "[U] a\n[A] b\nEND");
+}
+
+TEST(B10_ChatTemplate, b_GenerationTagsWriteWhatTheyHold) {
+  const std::string_view source =
+      "{% for m in messages %}{% if m.role=='assistant' %}{% generation %}{{ m.content }}<e>{% endgeneration %}"
+      "{% else %}{{ m.content }}|{% endif %}{% endfor %}";
+  const auto prompt = prompt_of(R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}])");
+  EXPECT_EQ(text_of(compiled(source), prompt), "q|a<e>");
+}
+
+TEST(B10_ChatTemplate, c_TheDateIsTheOneThatIsGiven) {
+  const std::string_view source = "{{ strftime_now('%d %b %Y') }} {{ strftime_now('%Y-%m-%d %H:%M:%S %j %A') }}";
+  std::tm local{};
+  local.tm_year = 2026 - 1900;
+  local.tm_mon = 10;
+  local.tm_mday = 29;
+  local.tm_hour = 5;
+  local.tm_min = 7;
+  local.tm_sec = 9;
+  local.tm_isdst = -1;
+  ChatPrompt prompt = prompt_of("[{}]");
+  prompt.now = std::chrono::system_clock::from_time_t(std::mktime(&local));
+  EXPECT_EQ(text_of(compiled(source), prompt), "29 Nov 2026 2026-11-29 05:07:09 333 Sunday");
 }
 
 TEST(ChatTemplate, TakesItsTemplatesAndTokensFromTheFile) {
