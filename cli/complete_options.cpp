@@ -97,27 +97,17 @@ Status set_prompt(const CompleteOptions& options, std::istream& in, v1::Complete
   return {};
 }
 
-}  // namespace
-
-void add_complete_options(CLI::App& app, CompleteOptions& options) {
-  add_connection_options(app, options.connection);
-  app.add_option("prompt", options.prompt, "The text to continue; - reads it from stdin")
-      ->type_name("TEXT")
-      ->required();
+void add_answer_options(CLI::App& app, CompleteOptions& options) {
   app.add_option("--model", options.model, "The served model's name; default: the one there is")->type_name("NAME");
-  CLI::Option* const ids =
-      app.add_flag("--ids", options.prompt_is_ids, "The prompt is a list of token ids, \"1 2 3\" or \"1,2,3\"");
-  app.add_flag("--parse-special", options.parse_special, "Read names of special tokens in the prompt as those tokens")
-      ->excludes(ids);
   add_sampling_options(app, options);
   add_stopping_options(app, options);
   add_response_options(app, options);
   add_serving_options(app, options);
 }
 
-Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istream& in) {
-  v1::CompleteRequest request;
-  SLUICE_RETURN_IF_ERROR(set_prompt(options, in, request));
+/// All but the prompt, of either kind of request.
+template <typename Request>
+Status set_options(const CompleteOptions& options, Request& request) {
   if (options.model) {
     SLUICE_RETURN_IF_ERROR(check_utf8(*options.model, "the --model name"));
     request.set_model(*options.model);
@@ -135,6 +125,40 @@ Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istr
     SLUICE_RETURN_IF_ERROR(check_utf8(*options.cache_salt, "the --cache-salt text"));
     request.set_cache_salt(*options.cache_salt);
   }
+  return {};
+}
+
+}  // namespace
+
+void add_chat_answer_options(CLI::App& app, CompleteOptions& options) {
+  add_connection_options(app, options.connection);
+  app.add_option("message", options.prompt, "What to say; without it, each line of stdin is said in turn")
+      ->type_name("TEXT");
+  add_answer_options(app, options);
+}
+
+void add_complete_options(CLI::App& app, CompleteOptions& options) {
+  add_connection_options(app, options.connection);
+  app.add_option("prompt", options.prompt, "The text to continue; - reads it from stdin")
+      ->type_name("TEXT")
+      ->required();
+  CLI::Option* const ids =
+      app.add_flag("--ids", options.prompt_is_ids, "The prompt is a list of token ids, \"1 2 3\" or \"1,2,3\"");
+  app.add_flag("--parse-special", options.parse_special, "Read names of special tokens in the prompt as those tokens")
+      ->excludes(ids);
+  add_answer_options(app, options);
+}
+
+Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istream& in) {
+  v1::CompleteRequest request;
+  SLUICE_RETURN_IF_ERROR(set_prompt(options, in, request));
+  SLUICE_RETURN_IF_ERROR(set_options(options, request));
+  return request;
+}
+
+Result<v1::ChatRequest> to_chat_request(const CompleteOptions& options) {
+  v1::ChatRequest request;
+  SLUICE_RETURN_IF_ERROR(set_options(options, request));
   return request;
 }
 

@@ -45,9 +45,13 @@ struct CompleteOptions {
 };
 
 void add_complete_options(CLI::App& app, CompleteOptions& options);
+/// The same for a message of a conversation, which need not be given.
+void add_chat_answer_options(CLI::App& app, CompleteOptions& options);
 
 /// Reads the prompt, from `in` if it is "-"; UNAVAILABLE when that can't be read. Ranges are the daemon's business;
 /// what no daemon could read is refused here with INVALID_ARGUMENT.
 Result<v1::CompleteRequest> to_request(const CompleteOptions& options, std::istream& in);
+/// The same for a conversation that still lacks its messages.
+Result<v1::ChatRequest> to_chat_request(const CompleteOptions& options);
 
 }  // namespace sluice::cli

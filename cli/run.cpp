@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/chat_command.h"
 #include "cli/complete_command.h"
 #include "cli/explain_command.h"
 #include "cli/limits_command.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct AllOptions {
   CompleteOptions complete;
+  ChatOptions chat;
   TokenizeCommandOptions tokenize;
   DetokenizeCommandOptions detokenize;
   RenderCommandOptions render;
@@ -28,6 +30,7 @@ void add_commands(CLI::App& app, AllOptions& options) {
   app.require_subcommand(1);
   add_complete_options(*app.add_subcommand("complete", "Continue a prompt; streams the text to stdout"),
                        options.complete);
+  add_chat_options(*app.add_subcommand("chat", "Talk with the model, by its own chat template"), options.chat);
   add_tokenize_options(*app.add_subcommand("tokenize", "Text to token ids"), options.tokenize);
   add_detokenize_options(*app.add_subcommand("detokenize", "Token ids to text"), options.detokenize);
   add_render_options(*app.add_subcommand("render", "A conversation to the text that the model reads"), options.render);
@@ -43,6 +46,7 @@ void add_commands(CLI::App& app, AllOptions& options) {
 ExitCode run_command(const std::string& name, const AllOptions& options, const Terminal& terminal, const Clock& clock,
                      std::chrono::system_clock::time_point now) {
   if (name == "complete") return run_complete(options.complete, terminal, clock);
+  if (name == "chat") return run_chat(options.chat, terminal, clock);
   if (name == "tokenize") return run_tokenize(options.tokenize, terminal);
   if (name == "detokenize") return run_detokenize(options.detokenize, terminal);
   if (name == "render") return run_render(options.render, terminal, now);

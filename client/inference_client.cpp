@@ -53,23 +53,24 @@ void InferenceClient::apply(const CallOptions& options, grpc::ClientContext& con
   if (!api_key_.empty()) context.AddMetadata("authorization", "Bearer " + api_key_);
 }
 
-Status InferenceClient::cannot_connect() const {
-  return unavailable("cannot connect to " + address_ + ": is sluiced running? start it with: sluiced --grpc-listen " +
-                     address_);
+Status InferenceClient::cannot_connect(const std::string& why) const {
+  return unavailable("cannot connect to " + address_ + " (" + why +
+                     "): is sluiced running? start it with: sluiced --grpc-listen " + address_);
 }
 
 Status InferenceClient::end_of_call(const grpc::Status& status, const grpc::ClientContext& context) const {
   const bool never_arrived = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                              channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
-  return never_arrived ? cannot_connect() : to_status(status, context);
+  return never_arrived ? cannot_connect(status.error_message()) : to_status(status, context);
 }
 
-Status InferenceClient::stream_complete(const v1::CompleteRequest& request, const OnEvent& on_event,
-                                        const CallOptions& options) {
+template <typename Request, typename Method>
+Status InferenceClient::stream(Method method, const Request& request, const OnEvent& on_event,
+                               const CallOptions& options) {
   grpc::ClientContext context;
   apply(options, context);
   const Cancellation::Scope scope(options.cancellation, context);
-  const auto reader = stub_->StreamComplete(&context, request);
+  const auto reader = (*stub_.*method)(&context, request);
   StreamEnd end;
   v1::CompleteEvent event;
   while (reader->Read(&event)) {
@@ -77,6 +78,16 @@ Status InferenceClient::stream_complete(const v1::CompleteRequest& request, cons
     on_event(event);
   }
   return end.status(end_of_call(reader->Finish(), context));
+}
+
+Status InferenceClient::stream_complete(const v1::CompleteRequest& request, const OnEvent& on_event,
+                                        const CallOptions& options) {
+  return stream(&v1::Inference::Stub::StreamComplete, request, on_event, options);
+}
+
+Status InferenceClient::stream_chat(const v1::ChatRequest& request, const OnEvent& on_event,
+                                    const CallOptions& options) {
+  return stream(&v1::Inference::Stub::StreamChat, request, on_event, options);
 }
 
 template <typename Stub, typename Request, typename Response>

@@ -40,6 +40,8 @@ class InferenceClient {
   /// Gives each event to `on_event`, in order, on this thread, and returns when the stream has ended. OK only when the
   /// answer is whole; what came before a failure has been given.
   Status stream_complete(const v1::CompleteRequest& request, const OnEvent& on_event, const CallOptions& options = {});
+  /// The same for a conversation.
+  Status stream_chat(const v1::ChatRequest& request, const OnEvent& on_event, const CallOptions& options = {});
   Result<v1::CompleteResponse> complete(const v1::CompleteRequest& request, const CallOptions& options = {});
   Result<v1::TokenizeResponse> tokenize(const v1::TokenizeRequest& request, const CallOptions& options = {});
   Result<v1::DetokenizeResponse> detokenize(const v1::DetokenizeRequest& request, const CallOptions& options = {});
@@ -61,7 +63,9 @@ class InferenceClient {
  private:
   void apply(const CallOptions& options, grpc::ClientContext& context) const;
   Status end_of_call(const grpc::Status& status, const grpc::ClientContext& context) const;
-  Status cannot_connect() const;
+  Status cannot_connect(const std::string& why) const;
+  template <typename Request, typename Method>
+  Status stream(Method method, const Request& request, const OnEvent& on_event, const CallOptions& options);
   template <typename Stub, typename Request, typename Response>
   Result<Response> call_once(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                              const Request& request, const CallOptions& options);

@@ -78,9 +78,13 @@ Result<Access::Entry> Access::find(std::string_view authorization) const {
 }
 
 Result<Caller> Access::admit(const Credentials& credentials) const {
-  SLUICE_RETURN_IF_ERROR(check_tenant_name("x-tenant", credentials.tenant));
-  if (!has_keys()) return Caller{.tenant = std::string(credentials.tenant), .limits = {}, .use = nullptr};
+  const Status tenant = check_tenant_name("x-tenant", credentials.tenant);
+  if (!has_keys()) {
+    SLUICE_RETURN_IF_ERROR(tenant);
+    return Caller{.tenant = std::string(credentials.tenant), .limits = {}, .use = nullptr};
+  }
   SLUICE_ASSIGN_OR_RETURN(Entry entry, find(credentials.authorization));
+  SLUICE_RETURN_IF_ERROR(tenant);
   const bool is_own = credentials.tenant.empty() || credentials.tenant == entry.key.tenant;
   if (!entry.key.names_tenants && !is_own) {
     return permission_denied("x-tenant is not the tenant of this API key; leave it out");

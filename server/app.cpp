@@ -167,7 +167,7 @@ Status App::listen() {
                           parse_listen_address(config_.server.grpc_listen, "server.grpc_listen"));
   SLUICE_ASSIGN_OR_RETURN(const ListenAddress admin,
                           parse_listen_address(config_.server.admin_listen, "server.admin_listen"));
-  tls_changed_ = tls_changed(config_.security);
+  tls_times_ = tls_times(config_.security);
   SLUICE_ASSIGN_OR_RETURN(TlsContext tls, load_tls(config_.security));
   SLUICE_ASSIGN_OR_RETURN(http_server_, HttpServer::start(http, routes(), http_limits(config_.server),
                                                           config_.server.http_cors_origin, std::move(tls)));
@@ -185,7 +185,7 @@ ChatPrompter App::chat_prompter() const {
   if (!host_.chat_template.ok()) {
     environment_.logger.warning("conversations are refused", {{"why", host_.chat_template.status().message()}});
   }
-  return make_chat_prompter(host_.chat_template, *host_.tokenizer, environment_.wall_clock);
+  return make_chat_prompter(host_.chat_template, host_.served, environment_.wall_clock);
 }
 
 void App::set_serving(bool serving) {
@@ -249,8 +249,8 @@ std::string App::ready_line() const {
 
 void App::update() {
   update_health();
-  if (!config_.security.has_tls() || tls_changed(config_.security) == tls_changed_) return;
-  tls_changed_ = tls_changed(config_.security);
+  if (!config_.security.has_tls() || tls_times(config_.security) == tls_times_) return;
+  tls_times_ = tls_times(config_.security);
   reload_tls();
 }
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -81,7 +80,7 @@ class App {
   const Config config_;
   AppEnvironment environment_;
   Health told_health_ = Health::kHealthy;
-  std::filesystem::file_time_type tls_changed_;
+  TlsTimes tls_times_{};
 
   std::atomic<Readiness> readiness_{Readiness::kLoading};
   /// Set once there is something to ask; read on the HTTP thread.

@@ -73,6 +73,7 @@ void CompletionSession::on(const scheduler::Accepted& /*accepted*/) {
 }
 
 void CompletionSession::on(const scheduler::Refused& refused) {
+  lease_.release();
   tell(RequestDenied{refused.status});
   services_.metrics.observe_request(outcome_of_refusal(refused.status), 0, 0, Duration{}, Duration{});
   trace(outcome_of_refusal(refused.status), services_.clock.now());
@@ -186,6 +187,7 @@ ChoiceEnd CompletionSession::end_of(int32_t index, FinishReason reason) const {
 }
 
 void CompletionSession::tell_last_end(int32_t index, FinishReason reason, const scheduler::Ledger& ledger) {
+  lease_.release();
   ChoiceEnd end = end_of(index, reason);
   end.totals = Totals{usage(), timing(ledger)};
   tell(std::move(end));
@@ -212,6 +214,7 @@ void CompletionSession::on(const scheduler::RequestFailed& failed) {
 }
 
 void CompletionSession::fail(const Status& status, const scheduler::Ledger& ledger) {
+  lease_.release();
   if (!reader_gone_) sink_->deliver(RequestError{status, {usage(), timing(ledger)}});
   finish(outcome_of_failure(status), ledger);
 }

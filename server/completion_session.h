@@ -37,7 +37,7 @@ struct SessionServices {
 /// counts every token drawn, the end token too, up to the one that completed a stop string. One thread.
 class CompletionSession final : public Session {
  public:
-  /// The lease is held until the session ends.
+  /// The lease is held until the last event.
   CompletionSession(RequestId id, AnswerTerms terms, const SessionServices& services,
                     std::shared_ptr<CompletionSink> sink, KeyUse::Lease lease = {});
 
@@ -89,7 +89,7 @@ class CompletionSession final : public Session {
   const AnswerTerms terms_;
   const SessionServices services_;
   const std::shared_ptr<CompletionSink> sink_;
-  const KeyUse::Lease lease_;
+  KeyUse::Lease lease_;          // given back before the last event: its reader may ask again at once
   std::vector<Choice> choices_;  // [choice_count]
   int32_t open_choices_;
   int32_t echoed_tokens_ = 0;

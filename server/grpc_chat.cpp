@@ -50,13 +50,20 @@ Result<ChatPromptInput> to_input(const v1::ChatRequest& request) {
   return std::move(ask.prompt);
 }
 
+Status in_proto_terms(const Status& status) {
+  constexpr std::string_view kName = "chat_template_kwargs";
+  if (status.field() != kName || !status.message().starts_with(kName)) return status;
+  return invalid_field("template_variables_json", status.message().substr(kName.size() + 1));
+}
+
 }  // namespace
 
 Result<v1::CompleteRequest> to_complete_request(v1::ChatRequest request, const ChatPrompter& prompter) {
   SLUICE_ASSIGN_OR_RETURN(const ChatPromptInput input, to_input(request));
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, prompter(input));
+  const Result<std::vector<int32_t>> ids = prompter(input);
+  if (!ids.ok()) return in_proto_terms(ids.status());
   v1::CompleteRequest made;
-  made.mutable_token_ids()->mutable_ids()->Add(ids.begin(), ids.end());
+  made.mutable_token_ids()->mutable_ids()->Add(ids->begin(), ids->end());
   if (request.has_model()) made.set_model(std::move(*request.mutable_model()));
   if (request.has_sampling()) *made.mutable_sampling() = std::move(*request.mutable_sampling());
   if (request.has_stopping()) *made.mutable_stopping() = std::move(*request.mutable_stopping());

@@ -22,26 +22,22 @@ class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnDone() override { delete this; }
 };
 
-/// The request of a completion; one that can't be read counts as an invalid one.
-Result<v1::CompleteRequest> read_request(const GrpcFront* front, const grpc::ByteBuffer& bytes) {
+/// The message of somebody who may send one; what can't be read counts as an invalid request.
+template <typename Request>
+Result<Request> read(const GrpcFront* front, const grpc::ServerContextBase& context, const grpc::ByteBuffer& bytes) {
   if (front == nullptr) return loading_status();
-  v1::CompleteRequest request;
-  const Status status = read_message(bytes, request);
+  Request request;
+  Status status = check_right(Right::kInference, *front, context);
+  if (status.ok()) status = read_message(bytes, request);
   if (!status.ok()) return front->intake.refuse(Outcome::kInvalid, status);
   return request;
 }
 
-/// The same of a conversation, with the prompt that the template makes of it, for a caller who may have one made.
+/// A conversation with the prompt that the template makes of it.
 Result<v1::CompleteRequest> read_chat(const GrpcFront* front, const grpc::ServerContextBase& context,
                                       const grpc::ByteBuffer& bytes) {
-  if (front == nullptr) return loading_status();
-  const auto read = [&]() -> Result<v1::CompleteRequest> {
-    SLUICE_RETURN_IF_ERROR(check_right(Right::kInference, *front, context));
-    v1::ChatRequest request;
-    SLUICE_RETURN_IF_ERROR(read_message(bytes, request));
-    return to_complete_request(std::move(request), front->chat_prompter);
-  };
-  Result<v1::CompleteRequest> request = read();
+  SLUICE_ASSIGN_OR_RETURN(v1::ChatRequest chat, read<v1::ChatRequest>(front, context, bytes));
+  Result<v1::CompleteRequest> request = to_complete_request(std::move(chat), front->chat_prompter);
   if (!request.ok()) return front->intake.refuse(Outcome::kInvalid, request.status());
   return request;
 }
@@ -51,41 +47,41 @@ Result<v1::CompleteRequest> read_chat(const GrpcFront* front, const grpc::Server
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamComplete(grpc::CallbackServerContext* context,
                                                                         const grpc::ByteBuffer* request) {
   const GrpcFront* front = front_.load();
-  const Result<v1::CompleteRequest> read = read_request(front, *request);
-  if (!read.ok()) return new RefusedStream(read.status());
-  return GrpcStreamCall::start(*front, *context, *read);
+  const auto read_request = read<v1::CompleteRequest>(front, *context, *request);
+  if (!read_request.ok()) return new RefusedStream(read_request.status());
+  return GrpcStreamCall::start(*front, *context, *read_request);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                 grpc::ByteBuffer* response) {
   const GrpcFront* front = front_.load();
-  const Result<v1::CompleteRequest> read = read_request(front, *request);
-  if (!read.ok()) return finish(*context, read.status());
-  return GrpcUnaryCall::start(*front, *context, *read, *response);
+  const auto read_request = read<v1::CompleteRequest>(front, *context, *request);
+  if (!read_request.ok()) return finish(*context, read_request.status());
+  return GrpcUnaryCall::start(*front, *context, *read_request, *response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamChat(grpc::CallbackServerContext* context,
                                                                     const grpc::ByteBuffer* request) {
   const GrpcFront* front = front_.load();
-  const Result<v1::CompleteRequest> read = read_chat(front, *context, *request);
-  if (!read.ok()) return new RefusedStream(read.status());
-  return GrpcStreamCall::start(*front, *context, *read);
+  const Result<v1::CompleteRequest> chat = read_chat(front, *context, *request);
+  if (!chat.ok()) return new RefusedStream(chat.status());
+  return GrpcStreamCall::start(*front, *context, *chat);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Chat(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                             grpc::ByteBuffer* response) {
   const GrpcFront* front = front_.load();
-  const Result<v1::CompleteRequest> read = read_chat(front, *context, *request);
-  if (!read.ok()) return finish(*context, read.status());
-  return GrpcUnaryCall::start(*front, *context, *read, *response);
+  const Result<v1::CompleteRequest> chat = read_chat(front, *context, *request);
+  if (!chat.ok()) return finish(*context, chat.status());
+  return GrpcUnaryCall::start(*front, *context, *chat, *response);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Explain(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                                grpc::ByteBuffer* response) {
   const GrpcFront* front = front_.load();
-  const Result<v1::CompleteRequest> read = read_request(front, *request);
-  if (!read.ok()) return finish(*context, read.status());
-  return GrpcExplainCall::start(*front, *context, *read, *response);
+  const auto read_request = read<v1::CompleteRequest>(front, *context, *request);
+  if (!read_request.ok()) return finish(*context, read_request.status());
+  return GrpcExplainCall::start(*front, *context, *read_request, *response);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Tokenize(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

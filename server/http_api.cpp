@@ -19,12 +19,7 @@ HttpResponse loading_answer() {
 
 using TextCall = Result<Json> (*)(const ServedModel& model, const Json& body);
 
-Status admit(const HttpFront& front, const HttpRequest& request) {
-  return front.intake.access().admit(credentials_of(request)).status();
-}
-
 HttpResponse answer_text_call(const HttpFront& front, HttpExchange& exchange, TextCall call) {
-  if (const Status admitted = admit(front, exchange.request()); !admitted.ok()) return http_error(admitted);
   const Result<Json> body = parse_json(exchange.request().body);
   exchange.drop_body();
   if (!body.ok()) return http_error(body.status());
@@ -68,6 +63,14 @@ std::vector<HttpRoute> HttpApi::routes() {
           {"GET", "/openapi.json", description}};
 }
 
+HttpGate HttpApi::gate() const {
+  return [this](const HttpRequest& head) {
+    const HttpFront* const front = front_.load();
+    if (front == nullptr) return Status();  // its handler says so
+    return front->intake.access().admit(credentials_of(head)).status();
+  };
+}
+
 HttpRoute HttpApi::later(std::string path, Work work) {
   const HttpLaterHandler handler = [this, work = std::move(work)](const std::shared_ptr<HttpExchange>& exchange) {
     const HttpFront* const front = front_.load();
@@ -78,17 +81,15 @@ HttpRoute HttpApi::later(std::string path, Work work) {
       if (!exchange->is_closed()) work(*front, exchange);
     });
   };
-  return {"POST", std::move(path), handler};
+  return {"POST", std::move(path), handler, gate()};
 }
 
 HttpRoute HttpApi::at_once(std::string path, Answer answer) const {
   const HttpHandler handler = [this, answer = std::move(answer)](const HttpRequest& request) {
     const HttpFront* const front = front_.load();
-    if (front == nullptr) return loading_answer();
-    const Status admitted = admit(*front, request);
-    return admitted.ok() ? answer(*front, request) : http_error(admitted);
+    return front == nullptr ? loading_answer() : answer(*front, request);
   };
-  return {"GET", std::move(path), handler};
+  return {"GET", std::move(path), handler, gate()};
 }
 
 }  // namespace sluice::server

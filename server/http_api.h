@@ -24,6 +24,8 @@ class HttpApi {
   using Work = std::function<void(const HttpFront& front, const std::shared_ptr<HttpExchange>& exchange)>;
   using Answer = std::function<HttpResponse(const HttpFront& front, const HttpRequest& request)>;
 
+  /// Lets in whoever may call.
+  HttpGate gate() const;
   HttpRoute later(std::string path, Work work);
   HttpRoute at_once(std::string path, Answer answer) const;
 

@@ -29,10 +29,12 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 /// What follows scheme and host in an absolute-form target (RFC 9112, 3.2.2): "http://host/path?query". Other forms
 /// stay as they are.
 string_view without_host(string_view target) {
-  constexpr string_view kScheme = "http://";
-  if (!boost::beast::iequals(target.substr(0, kScheme.size()), kScheme)) return target;
-  const size_t host_end = target.find_first_of("/?", kScheme.size());
-  return host_end == string_view::npos ? string_view() : target.substr(host_end);
+  for (const string_view scheme : {"http://", "https://"}) {
+    if (!boost::beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
+    const size_t host_end = target.find_first_of("/?", scheme.size());
+    return host_end == string_view::npos ? string_view() : target.substr(host_end);
+  }
+  return target;
 }
 
 std::string lower_case(string_view text) {
@@ -41,19 +43,34 @@ std::string lower_case(string_view text) {
   return lower;
 }
 
-HttpRequest to_request(http::request<HttpBody>& message) {
+HttpRequest to_head(const http::request<HttpBody>& message) {
   const string_view target = without_host(message.target());
   const size_t question = target.find('?');
   const string_view path = target.substr(0, question);
   HttpRequest request{.method = std::string(message.method_string()),
                       .path = std::string(path.empty() ? "/" : path),
                       .query = question == string_view::npos ? "" : std::string(target.substr(question + 1)),
-                      .body = std::move(message.body().text),
+                      .body = {},
                       .headers = {},
-                      .body_lease = std::move(message.body().lease)};
+                      .body_lease = {}};
   for (const auto& field : message)
     request.headers.emplace_back(lower_case(field.name_string()), std::string(field.value()));
   return request;
+}
+
+HttpRequest to_request(http::request<HttpBody>& message) {
+  HttpRequest request = to_head(message);
+  request.body = std::move(message.body().text);
+  request.body_lease = std::move(message.body().lease);
+  return request;
+}
+
+/// Whatever else a Transfer-Encoding says, where the request ends would be anybody's guess (RFC 9112, 6.1).
+bool has_known_framing(const http::request<HttpBody>& message) {
+  const auto count = message.count(http::field::transfer_encoding);
+  if (count == 0) return true;
+  return count == 1 && message.version() == 11 &&
+         boost::beast::iequals(message[http::field::transfer_encoding], "chunked");
 }
 
 bool is_out_of_memory(const error_code& error) {
@@ -104,10 +121,12 @@ void HttpConnection::start() {
   writer_.connect({.on_drained = [this] { on_drained(); }, .on_failed = [this] { abort(); }}, weak_from_this());
   if (!socket_.has_tls()) return wait_for_request(shared_.limits.request_timeout);
   phase_ = Phase::kReading;
+  shared_.waiting.push_back(this);  // who shakes no hands makes room for who does
   deadline_.set(
       shared_.limits.request_timeout, [this] { abort(); }, weak_from_this());
   socket_.async_handshake([self = shared_from_this()](const Error& error) {
     if (self->phase_ == Phase::kClosed) return;
+    self->shared_.waiting.remove(self.get());
     if (error) return self->abort();
     self->wait_for_request(self->shared_.limits.request_timeout);
   });
@@ -175,6 +194,16 @@ void HttpConnection::on_header(const Error& error, size_t header_bytes) {
   if (phase_ == Phase::kClosed) return;
   if (error) return refuse(error);
   if (header_bytes > shared_.limits.header_bytes) return refuse(http::make_error_code(http::error::header_limit));
+  if (!has_known_framing(parser_->get())) {
+    request_ = {};
+    return respond(
+        http_error(501, "unknown_transfer_encoding", "the only Transfer-Encoding that can be read is chunked"));
+  }
+  if (const Status admitted = shared_.router.admit(to_head(parser_->get())); !admitted.ok()) {
+    // What follows may be a body, so the connection ends with the answer.
+    request_ = {parser_->get().version(), parser_->get().method() == http::verb::head, false};
+    return respond(http_error(admitted));
+  }
   const string_view expected = parser_->get()[http::field::expect];
   if (expected.empty() || parser_->get().version() < 11 || parser_->is_done()) return read_body();
   if (boost::beast::iequals(expected, "100-continue")) return invite_body();
@@ -240,6 +269,8 @@ void HttpConnection::on_received(const Error& error, size_t bytes) {
   if (phase_ == Phase::kLingering) return linger(bytes);
   if (buffer_.size() < kAheadBytesMax) return receive();
   watch_for_reset();
+  probe_.set(
+      kFirstProbe, [this] { probe(); }, weak_from_this());
 }
 
 /// Somebody wanted the wait for bytes to end: to read what is there, or to make room for another connection.

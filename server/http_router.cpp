@@ -1,5 +1,7 @@
 #include "server/http_router.h"
 
+#include <algorithm>
+
 namespace sluice::server {
 namespace {
 
@@ -29,12 +31,22 @@ HttpResponse HttpRouter::answer_preflight(std::string allowed) const {
                       {"Access-Control-Max-Age", "600"}}};
 }
 
-HttpRouter::Decision HttpRouter::decide(const HttpRequest& request) const {
+const HttpRoute* HttpRouter::find(const HttpRequest& request) const {
   const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : request.method;
-  for (const HttpRoute& route : routes_) {
-    if (route.method != method || !covers(route, request.path)) continue;
-    if (const auto* later = std::get_if<HttpLaterHandler>(&route.handler)) return later;
-    return std::get<HttpHandler>(route.handler)(request);
+  const auto is_it = [&](const HttpRoute& route) { return route.method == method && covers(route, request.path); };
+  const auto found = std::ranges::find_if(routes_, is_it);
+  return found == routes_.end() ? nullptr : &*found;
+}
+
+Status HttpRouter::admit(const HttpRequest& head) const {
+  const HttpRoute* const route = find(head);
+  return route == nullptr || !route->gate ? Status() : route->gate(head);
+}
+
+HttpRouter::Decision HttpRouter::decide(const HttpRequest& request) const {
+  if (const HttpRoute* const route = find(request); route != nullptr) {
+    if (const auto* later = std::get_if<HttpLaterHandler>(&route->handler)) return later;
+    return std::get<HttpHandler>(route->handler)(request);
   }
   std::string allowed = allowed_methods(request.path);
   if (allowed.empty()) return http_error(404, "not_found", "there is nothing at this path");

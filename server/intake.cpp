@@ -1,5 +1,6 @@
 #include "server/intake.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/counter_random.h"
@@ -18,7 +19,9 @@ Status closed_status() {
 
 /// INVALID_ARGUMENT for a request that asks for more than its key may; what it leaves open is cut to that.
 Status hold_to(const KeyLimits& limits, const v1::CompleteRequest& request, ParsedRequest& parsed) {
-  if (request.priority() < limits.priority) {
+  if (!request.has_priority()) {
+    parsed.terms.priority = parsed.submission.priority = std::max(parsed.submission.priority, limits.priority);
+  } else if (request.priority() < limits.priority) {
     return invalid_field("priority", "must be at least " + std::to_string(limits.priority) + " with this API key");
   }
   if (limits.max_tokens == 0 || parsed.terms.max_tokens <= limits.max_tokens) return {};

@@ -18,8 +18,11 @@ class KeyUse : public std::enable_shared_from_this<KeyUse> {
     explicit Lease(std::shared_ptr<KeyUse> use) : use_(std::move(use)) {}
     Lease(Lease&&) = default;
     Lease& operator=(Lease&&) = delete;
-    ~Lease() {
-      if (use_ != nullptr) use_->count_.fetch_sub(1, std::memory_order_relaxed);
+    ~Lease() { release(); }
+
+    /// It counts no longer.
+    void release() {
+      if (const auto use = std::exchange(use_, nullptr)) use->count_.fetch_sub(1, std::memory_order_relaxed);
     }
 
    private:

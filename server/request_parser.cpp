@@ -48,19 +48,8 @@ Result<std::vector<int32_t>> prompt_from_ids(const v1::TokenIds& token_ids, cons
   return std::vector<int32_t>(token_ids.ids().begin(), token_ids.ids().end());
 }
 
-/// Reading a text of many megabytes would keep one of gRPC's few threads busy for seconds, only to refuse it: what is
-/// too long whatever its tokens are is refused by its bytes.
-Status check_text_can_fit(std::string_view text, const ServedModel& model) {
-  const auto bytes = static_cast<int64_t>(text.size());
-  const int64_t longest = model.longest_token_bytes;
-  if (bytes <= std::max(kExactBytesMax, model.context_length * longest)) return {};
-  return invalid_field("prompt.text", "has " + std::to_string(bytes) + " bytes, at least " +
-                                          std::to_string((bytes + longest - 1) / longest) +
-                                          " tokens, but the context holds " + std::to_string(model.context_length));
-}
-
 Result<std::vector<int32_t>> prompt_from_text(const v1::CompleteRequest& request, const ServedModel& model) {
-  SLUICE_RETURN_IF_ERROR(check_text_can_fit(request.text(), model));
+  SLUICE_RETURN_IF_ERROR(check_text_can_fit("prompt.text", request.text().size(), model));
   const auto special = request.parse_special() ? engine::SpecialTokens::kParse : engine::SpecialTokens::kAsText;
   Result<std::vector<int32_t>> prompt = encode_prompt(model, request.text(), special);
   if (!prompt.ok()) return invalid_field("prompt.text", "can't be read: " + prompt.status().message());
@@ -204,6 +193,15 @@ Status check_token_ids(const std::string& field, const google::protobuf::Repeate
   if (bad == ids.end()) return {};
   return invalid_field(field + "[" + std::to_string(bad - ids.begin()) + "]",
                        "must be a token of the vocabulary, 0 to " + std::to_string(vocab_size - 1) + got(*bad));
+}
+
+Status check_text_can_fit(const std::string& field, size_t bytes, const ServedModel& model) {
+  const auto size = static_cast<int64_t>(bytes);
+  const int64_t longest = model.longest_token_bytes;
+  if (size <= std::max(kExactBytesMax, model.context_length * longest)) return {};
+  return invalid_field(field, "has " + std::to_string(size) + " bytes, at least " +
+                                  std::to_string((size + longest - 1) / longest) + " tokens, but the context holds " +
+                                  std::to_string(model.context_length));
 }
 
 Result<std::vector<int32_t>> encode_prompt(const ServedModel& model, std::string_view text,

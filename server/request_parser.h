@@ -37,6 +37,10 @@ struct RequestOrigin {
 Result<ParsedRequest> parse_complete_request(const v1::CompleteRequest& request, const ServedModel& model,
                                              const RequestOrigin& origin);
 
+/// Reading a text of many megabytes would keep a thread busy for seconds, only to refuse it: what is too long for the
+/// context whatever its tokens are is refused by its bytes, with `field`.
+Status check_text_can_fit(const std::string& field, size_t bytes, const ServedModel& model);
+
 /// Token ids of a text prompt: with bos in front where the model's prompts begin with one and the text does not name it
 /// itself.
 Result<std::vector<int32_t>> encode_prompt(const ServedModel& model, std::string_view text,

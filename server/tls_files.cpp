@@ -30,18 +30,20 @@ Result<TlsContext> load_tls(const SecuritySection& security) {
     context->load_verify_file(security.tls_client_ca_path, error);
     if (error) return bad_file("security.tls_client_ca_path", security.tls_client_ca_path, error);
     context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
+    // Sessions with client certificates can be resumed only where they name what they belong to.
+    constexpr unsigned char kName[] = {'s', 'l', 'u', 'i', 'c', 'e'};
+    SSL_CTX_set_session_id_context(context->native_handle(), kName, sizeof(kName));
   }
   return context;
 }
 
-std::filesystem::file_time_type tls_changed(const SecuritySection& security) {
-  auto latest = std::filesystem::file_time_type::min();  // whose epoch lies in the future
-  for (const std::string& path : {security.tls_cert_path, security.tls_key_path, security.tls_client_ca_path}) {
+TlsTimes tls_times(const SecuritySection& security) {
+  const auto time_of = [](const std::string& path) {
     std::error_code error;
     const auto time = std::filesystem::last_write_time(path, error);
-    if (!error) latest = std::max(latest, time);
-  }
-  return latest;
+    return error ? std::filesystem::file_time_type::min() : time;
+  };
+  return {time_of(security.tls_cert_path), time_of(security.tls_key_path), time_of(security.tls_client_ca_path)};
 }
 
 }  // namespace sluice::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 
 #include "base/status.h"
@@ -12,7 +13,8 @@ namespace sluice::server {
 /// what is wrong with its file: missing, no PEM, a key that isn't the certificate's.
 Result<TlsContext> load_tls(const SecuritySection& security);
 
-/// When the files last changed; file_time_type::min() where there is none.
-std::filesystem::file_time_type tls_changed(const SecuritySection& security);
+/// When each of the files was last changed. A file may be replaced by an older one, so any difference is a change.
+using TlsTimes = std::array<std::filesystem::file_time_type, 3>;
+TlsTimes tls_times(const SecuritySection& security);
 
 }  // namespace sluice::server

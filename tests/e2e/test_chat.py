@@ -110,6 +110,18 @@ def ask(daemon, front, history):
     return counts, answer["choices"][0]["message"]["content"]
 
 
+def test_what_is_too_long_by_its_bytes_is_not_tokenised(daemon):
+    code, details = refused(daemon, say("user", "word " * 1_000_000))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT and details.startswith("messages has 5000")
+
+
+def test_a_fault_in_the_variables_is_theirs(daemon):
+    code, details = refused(daemon, say("user", "Hi"), template_variables_json='{"messages": []}')
+    assert code == grpc.StatusCode.INVALID_ARGUMENT and details.startswith("template_variables_json")
+    answer = post(daemon, "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}], "chat_template_kwargs": {"messages": []}})
+    assert_refused(answer, 400, param="chat_template_kwargs")
+
+
 # --- a tiny model's own template ----------------------------------------------------------------------------------------------------------------
 
 TEMPLATE = b"{% for m in messages %}<|user|>{{ m['content'] }}{% endfor %}"

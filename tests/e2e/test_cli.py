@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from conftest import BIN, MODEL, PATIENCE, complete
+from conftest import BIN, MODEL, PATIENCE, complete, pb
 
 
 def run(program, *arguments, daemon=None, stdin=None, code=0):
@@ -79,3 +79,26 @@ def test_bench_closed_and_open_loop(daemon, tmp_path):
             assert 0 < result[name]["p50"] <= result[name]["p90"] <= result[name]["p99"]
     assert daemon.wait_idle().preemptions == 0
     assert complete(daemon.stub, "Hi", max_tokens=1).usage.completion_tokens == 1
+
+
+def test_chat_answers_a_message(daemon):
+    done = run("sluice", "chat", "--temperature", 0, "--max-tokens", 8, "What is the capital of France?", daemon=daemon)
+    whole = daemon.stub.Chat(pb.ChatRequest(messages=[pb.ChatMessage(role="user", content="What is the capital of France?")],
+                                            sampling=pb.SamplingOptions(temperature=0), stopping=pb.StoppingOptions(max_tokens=8)))
+    assert whole.choices[0].text and whole.choices[0].text in done.stdout
+
+
+def test_chat_remembers_what_was_said(daemon):
+    done = run("sluice", "chat", "--temperature", 0, "--max-tokens", 4, "--json", "--logit-bias", "787:100", "--system", "Be brief.",
+               daemon=daemon, stdin="Hi\n\nBye\n")
+    first, second = [json.loads(line) for line in done.stdout.splitlines()]
+    turns = [("system", "Be brief."), ("user", "Hi"), ("assistant", " no no no no"), ("user", "Bye")]
+    whole = daemon.stub.Chat(pb.ChatRequest(messages=[pb.ChatMessage(role=role, content=text) for role, text in turns],
+                                            stopping=pb.StoppingOptions(max_tokens=0)))
+    assert first["usage"]["prompt_tokens"] == 18
+    assert second["usage"]["prompt_tokens"] == whole.usage.prompt_tokens > 18
+
+
+def test_chat_is_told_which_field_is_wrong(daemon):
+    done = run("sluice", "chat", "--top-p", 7, "Hi", daemon=daemon, code=1)
+    assert "top_p" in done.stderr and done.stdout == ""

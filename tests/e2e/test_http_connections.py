@@ -311,3 +311,14 @@ def test_what_can_not_be_served_has_a_body_that_says_so(daemon):
         client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
         assert b"413 Payload Too Large" in client.recv(4096)
     assert raw_events(complete(daemon, stream=True, max_tokens=0))[-1] == "[DONE]"
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "xchunked", "chunked, identity", "gzip, chunked", '"chunked"'])
+def test_a_transfer_encoding_that_nobody_can_read_ends_the_connection(daemon, encoding):
+    with raw_connection(daemon) as client:
+        client.sendall(f"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {encoding}\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        data = b""
+        while piece := client.recv(65536):
+            data += piece
+    assert data.startswith((b"HTTP/1.1 501 ", b"HTTP/1.1 400 ")) and data.count(b"HTTP/1.1 ") == 1, data
+    assert_alive(daemon)

@@ -1,7 +1,9 @@
 """Who may call: API keys, TLS, client certificates, and the control's own listener."""
 
 import json
+import os
 import signal
+import socket
 import ssl
 import time
 import urllib.error
@@ -13,7 +15,7 @@ import pytest
 import trustme
 
 from conftest import FORCE_NO, FREE_PORTS, PATIENCE, control_grpc, control_pb, make_request, pb, pb_grpc
-from http_calls import assert_refused, complete, good, openai_client, post
+from http_calls import assert_refused, complete, good, openai_client, post, raw_connection
 from test_lifecycle import run_sluiced
 
 OURS, ADMIN, GATEWAY = "sk-ours-0123456789", "sk-admin-0123456789", "sk-gateway-0123456789"
@@ -62,6 +64,13 @@ def test_without_a_key_nothing_but_health_and_metrics_answers(keyed):
         assert keyed.get(path)[0] == 200
 
 
+def test_a_stranger_s_body_is_not_read(keyed):
+    with raw_connection(keyed) as client:
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\nExpect: 100-continue\r\n\r\n")
+        answer = client.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 401 ") and b"100 Continue" not in answer
+
+
 def test_a_key_opens_both_fronts(keyed):
     answer = keyed.stub.Complete(make_request("Hi", max_tokens=3, bias=FORCE_NO), metadata=bearer(OURS))
     assert answer.choices[0].text == " no no no"
@@ -108,6 +117,25 @@ def test_a_key_has_so_many_requests_at_a_time(keyed):
     while complete(keyed, max_tokens=1, headers=header(OURS)).status != 200:
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_key_s_request_ends_for_its_limit_before_its_client_knows(start, tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"{OURS} ours requests=1\n")
+    daemon = start({"security": {"api_keys_path": str(path)}})
+    for _ in range(60):
+        assert list(daemon.stub.StreamComplete(make_request("Hi", max_tokens=1), metadata=bearer(OURS), timeout=20 * PATIENCE))
+        daemon.stub.Complete(make_request("Hi", max_tokens=1), metadata=bearer(OURS), timeout=20 * PATIENCE)
+        assert complete(daemon, max_tokens=1, stream=True, headers=header(OURS)).status == 200
+
+
+def test_a_request_without_priority_has_the_most_urgent_that_its_key_may(start, tmp_path):
+    path = tmp_path / "keys"
+    path.write_text(f"{OURS} ours priority=10\n")
+    daemon = start({"security": {"api_keys_path": str(path)}})
+    daemon.stub.Complete(make_request("Hi", max_tokens=1), metadata=bearer(OURS), timeout=20 * PATIENCE)
+    good(complete(daemon, max_tokens=1, headers=header(OURS)))
+    assert_refused(complete(daemon, max_tokens=1, priority=9, headers=header(OURS)), 400, "10", param="priority")
 
 
 def wait_for_line(daemon, text):
@@ -172,6 +200,42 @@ def test_files_that_are_missing_stop_the_start(options, words):
 def test_half_a_configuration_is_refused(options, word):
     code, lines, _ = run_sluiced("--model", "/nowhere/model.gguf", *FREE_PORTS, *options)
     assert code == 2 and word in lines[-1], lines
+
+
+# --- what one gRPC client may take ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_has_so_many_calls_at_a_time(start):
+    daemon = start({"server": {"grpc_max_streams": 1}})
+    stream = daemon.stub.StreamComplete(make_request("Hi", max_tokens=4000, bias=FORCE_NO))
+    next(stream)
+    with pytest.raises(grpc.RpcError) as caught:
+        daemon.stub.GetModel(pb.GetModelRequest(), timeout=1)
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert pb_grpc.InferenceStub(daemon.new_channel()).GetModel(pb.GetModelRequest(), timeout=20 * PATIENCE).name
+    stream.cancel()
+    assert daemon.stub.GetModel(pb.GetModelRequest(), timeout=20 * PATIENCE).name
+
+
+def test_metadata_has_a_limit(daemon):
+    request = make_request("Hi", max_tokens=1)
+    daemon.stub.Complete(request, metadata=[("x-note", "a" * 8000)], timeout=20 * PATIENCE)
+    error = refusal(daemon.stub.Complete, request, metadata=[("x-note", "a" * 20000)])
+    assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    daemon.stub.Complete(request, timeout=20 * PATIENCE)
+
+
+def test_a_connection_without_calls_is_closed(start):
+    daemon = start({"server": {"grpc_idle_timeout_ms": 1000}})
+    channel = daemon.new_channel()
+    states = []
+    channel.subscribe(states.append)
+    pb_grpc.InferenceStub(channel).GetModel(pb.GetModelRequest(), timeout=20 * PATIENCE)
+    deadline = time.monotonic() + 10 * PATIENCE
+    while not states or states[-1] != grpc.ChannelConnectivity.IDLE or grpc.ChannelConnectivity.READY not in states:
+        assert time.monotonic() < deadline, states
+        time.sleep(0.05)
+    pb_grpc.InferenceStub(channel).GetModel(pb.GetModelRequest(), timeout=20 * PATIENCE)
 
 
 # --- TLS ----------------------------------------------------------------------------------------------------------------------------------------
@@ -260,6 +324,43 @@ def test_a_client_certificate_is_wanted_when_its_authority_is_named(start, tmp_p
             https(daemon, "/readyz", certificates.context(client))
 
 
+def test_sessions_with_a_client_certificate_are_resumed(start, tmp_path):
+    certificates = Certificates(tmp_path)
+    daemon = start(certificates.config(tls_client_ca_path=str(certificates.ca)))
+    context = certificates.context(certificates.authority.issue_cert("client@sluice"))
+    host, port = daemon.http_address.rsplit(":", 1)
+
+    def ask(session):
+        with socket.create_connection((host, int(port)), timeout=20 * PATIENCE) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as tls:
+                tls.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                assert tls.recv(4096).startswith(b"HTTP/1.1 200 ")
+                return tls.session, tls.session_reused
+
+    first, _ = ask(None)
+    assert first is not None and ask(first)[1] in (True, False)
+
+
+def test_who_shakes_no_hands_makes_room(start, tmp_path):
+    certificates = Certificates(tmp_path)
+    daemon = start({**certificates.config(), "server": {"http_max_connections": 8}})
+    host, port = daemon.http_address.rsplit(":", 1)
+    silent = [socket.create_connection((host, int(port))) for _ in range(16)]
+    for _ in range(3):
+        assert https(daemon, "/readyz", certificates.context()) == "ready\n"
+    for connection in silent:
+        connection.close()
+
+
+def test_an_older_certificate_is_a_change_too(start, tmp_path):
+    certificates = Certificates(tmp_path)
+    daemon = start(certificates.config(tls_client_ca_path=str(certificates.ca)))
+    certificates.renew()
+    for path in (certificates.cert, certificates.key):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    wait_for_line(daemon, "read the TLS files again")
+
+
 def test_a_renewed_certificate_is_taken_up_without_a_restart(start, tmp_path):
     certificates = Certificates(tmp_path)
     daemon = start(certificates.config())
@@ -279,7 +380,6 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(start, tmp_path):
 
 
 def test_a_handshake_that_never_ends_holds_nobody_up(start, tmp_path):
-    import socket
     certificates = Certificates(tmp_path)
     daemon = start({**certificates.config(), "server": {"http_request_timeout_ms": 1000}})
     host, port = daemon.http_address.rsplit(":", 1)

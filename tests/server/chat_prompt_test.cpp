@@ -20,7 +20,7 @@ std::chrono::system_clock::time_point a_day() {
 class ChatPromptTest : public ::testing::Test {
  protected:
   Result<std::vector<int32_t>> prompt(std::string_view source) {
-    return make_chat_prompter(engine::ChatTemplate::compile(source, {}), *tokenizer_, a_day)(input_);
+    return make_chat_prompter(engine::ChatTemplate::compile(source, {}), model_, a_day)(input_);
   }
   void say(const std::string& role, Json content) {
     input_.messages.push_back({{"role", role}, {"content", std::move(content)}});
@@ -32,6 +32,7 @@ class ChatPromptTest : public ::testing::Test {
   }
 
   const std::unique_ptr<engine::Tokenizer> tokenizer_ = byte_tokenizer();
+  const ServedModel model_ = byte_model(*tokenizer_, 4096, 4096);
   ChatPromptInput input_;
 };
 

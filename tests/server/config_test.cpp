@@ -41,6 +41,45 @@ TEST(Config, HoldsNumbersToTheirLimits) {
   expect_range("server.stream_buffer_tokens", 1, 1 << 24,
                [](Config& c, int32_t v) { c.server.stream_buffer_tokens = v; });
   expect_range("server.max_message_mib", 1, 1024, [](Config& c, int32_t v) { c.server.max_message_mib = v; });
+  expect_range("server.grpc_max_streams", 1, 1 << 16, [](Config& c, int32_t v) { c.server.grpc_max_streams = v; });
+  expect_range("server.grpc_idle_timeout_ms", 1000, 86'400'000,
+               [](Config& c, int32_t v) { c.server.grpc_idle_timeout_ms = v; });
+}
+
+TEST(Config, OpensTheControlToTheNetworkOnlyGuarded) {
+  const auto open = [](Config& c) { c.server.admin_listen = "0.0.0.0:50052"; };
+  EXPECT_EQ(fault_of(open), "server.admin_listen");
+  EXPECT_EQ(fault_of([&](Config& c) {
+              open(c);
+              c.security.api_keys_path = "keys";
+            }),
+            "");
+  EXPECT_EQ(fault_of([&](Config& c) {
+              open(c);
+              c.security.tls_cert_path = c.security.tls_key_path = c.security.tls_client_ca_path = "pem";
+            }),
+            "");
+  EXPECT_EQ(fault_of([&](Config& c) {
+              open(c);
+              c.security.tls_cert_path = c.security.tls_key_path = "pem";
+            }),
+            "server.admin_listen")
+      << "TLS alone keeps nobody out";
+}
+
+TEST(Config, NoTwoListenersAreOne) {
+  EXPECT_EQ(fault_of([](Config& c) { c.server.admin_listen = c.server.grpc_listen; }), "server.admin_listen");
+  EXPECT_EQ(fault_of([](Config& c) { c.server.admin_listen = c.server.http_listen; }), "server.admin_listen");
+  EXPECT_EQ(
+      fault_of([](Config& c) { c.server.admin_listen = c.server.grpc_listen = c.server.http_listen = "127.0.0.1:0"; }),
+      "");
+}
+
+TEST(Config, TlsTakesACertificateAndItsKey) {
+  EXPECT_EQ(fault_of([](Config& c) { c.security.tls_cert_path = "pem"; }), "security.tls_key_path");
+  EXPECT_EQ(fault_of([](Config& c) { c.security.tls_key_path = "pem"; }), "security.tls_cert_path");
+  EXPECT_EQ(fault_of([](Config& c) { c.security.tls_client_ca_path = "pem"; }), "security.tls_cert_path");
+  EXPECT_EQ(fault_of([](Config& c) { c.security.api_keys_path = std::string(4097, 'a'); }), "security.api_keys_path");
 }
 
 TEST(Config, HoldsTheHttpLimitsToTheirs) {

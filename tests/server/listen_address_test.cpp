@@ -46,5 +46,15 @@ TEST(ListenAddress, WritesWhatItReads) {
   }
 }
 
+TEST(ListenAddress, KnowsLoopback) {
+  for (const std::string_view text : {"127.0.0.1:1", "127.9.8.7:1", "localhost:1", "[::1]:1"}) {
+    EXPECT_TRUE(parse_listen_address(text, "k")->is_loopback()) << text;
+  }
+  for (const std::string_view text :
+       {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "127.example.org:1", "127.0.0.1.example.org:1", "host:1"}) {
+    EXPECT_FALSE(parse_listen_address(text, "k")->is_loopback()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::server
