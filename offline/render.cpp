@@ -10,7 +10,6 @@ namespace sluice::offline {
 namespace {
 
 using engine::ChatTemplate;
-using engine::ChatTokens;
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
