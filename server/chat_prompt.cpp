@@ -35,9 +35,9 @@ Json as_templates_want(Json messages) {
   return messages;
 }
 
-engine::ChatPrompt to_prompt(const ChatPromptInput& input, std::chrono::system_clock::time_point now) {
+engine::ChatPrompt to_prompt(ChatPromptInput input, std::chrono::system_clock::time_point now) {
   engine::ChatPrompt prompt;
-  prompt.messages_json = write_json(as_templates_want(input.messages));
+  prompt.messages_json = write_json(as_templates_want(std::move(input.messages)));
   if (!input.tools.is_null()) prompt.tools_json = write_json(input.tools);
   prompt.variables_json = write_json(input.template_kwargs);
   prompt.add_generation_prompt = input.add_generation_prompt;
@@ -61,10 +61,10 @@ Result<std::vector<int32_t>> encode(const std::vector<engine::TextRun>& runs, co
 ChatPrompter make_chat_prompter(Result<engine::ChatTemplate> chat_template, const ServedModel& model,
                                 std::function<std::chrono::system_clock::time_point()> wall_clock) {
   return [chat_template = std::move(chat_template), &model,
-          wall_clock = std::move(wall_clock)](const ChatPromptInput& input) -> Result<std::vector<int32_t>> {
+          wall_clock = std::move(wall_clock)](ChatPromptInput input) -> Result<std::vector<int32_t>> {
     if (!chat_template.ok())
       return failed_precondition("this model has no usable chat template: " + chat_template.status().message());
-    const Result<std::vector<engine::TextRun>> runs = chat_template->render(to_prompt(input, wall_clock()));
+    const Result<std::vector<engine::TextRun>> runs = chat_template->render(to_prompt(std::move(input), wall_clock()));
     if (!runs.ok()) return in_messages(runs.status());
     Result<std::vector<int32_t>> ids = encode(*runs, model);
     if (!ids.ok()) return in_messages(ids.status());

@@ -22,6 +22,6 @@ struct ChatPromptInput {
 /// Makes the prompt of a conversation: token ids, with bos if they are to begin with one. INVALID_ARGUMENT with the
 /// field `messages` when the template refuses it; FAILED_PRECONDITION when this model has none. Called by several
 /// threads at once.
-using ChatPrompter = std::function<Result<std::vector<int32_t>>(const ChatPromptInput&)>;
+using ChatPrompter = std::function<Result<std::vector<int32_t>>(ChatPromptInput)>;
 
 }  // namespace sluice::server

@@ -59,8 +59,8 @@ Status in_proto_terms(const Status& status) {
 }  // namespace
 
 Result<v1::CompleteRequest> to_complete_request(v1::ChatRequest request, const ChatPrompter& prompter) {
-  SLUICE_ASSIGN_OR_RETURN(const ChatPromptInput input, to_input(request));
-  const Result<std::vector<int32_t>> ids = prompter(input);
+  SLUICE_ASSIGN_OR_RETURN(ChatPromptInput input, to_input(request));
+  const Result<std::vector<int32_t>> ids = prompter(std::move(input));
   if (!ids.ok()) return in_proto_terms(ids.status());
   v1::CompleteRequest made;
   made.mutable_token_ids()->mutable_ids()->Add(ids->begin(), ids->end());

@@ -27,10 +27,7 @@ Result<CompletionAsk> read_completion(const std::string& body) {
 Result<CompletionAsk> read_chat(const HttpFront& front, const std::string& body) {
   SLUICE_ASSIGN_OR_RETURN(const Json json, parse_json(body));
   SLUICE_ASSIGN_OR_RETURN(ChatAsk ask, parse_chat_ask(json));
-  if (!front.chat_prompter) {
-    return failed_precondition("conversations are not served here; send the whole prompt to /v1/completions");
-  }
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, front.chat_prompter(ask.prompt));
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, front.chat_prompter(std::move(ask.prompt)));
   ask.request.mutable_token_ids()->mutable_ids()->Add(prompt.begin(), prompt.end());
   return CompletionAsk{std::move(ask.request), std::move(ask.wish)};
 }

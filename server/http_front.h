@@ -17,9 +17,9 @@ struct HttpFront {
   LiveCalls& live_calls;
   std::function<std::chrono::system_clock::time_point()> wall_clock;
   int32_t stream_buffer_tokens = 0;
-  int64_t answer_bytes_max = 0;     ///< of an answer in one piece, as Intake counts them
-  int64_t started = 0;              ///< seconds since 1970; also tells this daemon's ids from others'
-  ChatPrompter chat_prompter = {};  ///< none: conversations are not served
+  int64_t answer_bytes_max = 0;  ///< of an answer in one piece, as Intake counts them
+  int64_t started = 0;           ///< seconds since 1970; also tells this daemon's ids from others'
+  ChatPrompter chat_prompter;    ///< never none
 
   int64_t seconds_now() const {
     return std::chrono::duration_cast<std::chrono::seconds>(wall_clock().time_since_epoch()).count();

@@ -1,6 +1,5 @@
 #include "server/tls_files.h"
 
-#include <algorithm>
 #include <string>
 
 namespace sluice::server {

@@ -124,14 +124,21 @@ Result<Value> dictsort_filter(Runtime& runtime, const Value& input, const Argume
   return runtime.list(items_without_keys(std::move(keyed)));
 }
 
-Result<Value> unique_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
-  SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind("unique", arguments, {"case_sensitive", "attribute"}));
+/// Each item with what the arguments case_sensitive and attribute make of it.
+Result<std::vector<Keyed>> keyed_by(Runtime& runtime, const Value& input, std::string_view filter,
+                                    const Arguments& arguments) {
+  SLUICE_ASSIGN_OR_RETURN(const Bound bound, bind(filter, arguments, {"case_sensitive", "attribute"}));
   const Order order{.attribute = bound[1],
                     .is_case_sensitive = flag_argument(bound[0], false),
                     .is_reverse = false,
                     .has_key_lists = false};
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed, with_keys(runtime, items, order));
+  SLUICE_ASSIGN_OR_RETURN(std::vector<Keyed> keyed, with_keys(runtime, items, order));
+  return keyed;
+}
+
+Result<Value> unique_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed, keyed_by(runtime, input, "unique", arguments));
   Dict seen;
   std::vector<Value> kept;
   for (const Keyed& entry : keyed) {
@@ -143,14 +150,8 @@ Result<Value> unique_filter(Runtime& runtime, const Value& input, const Argument
 }
 
 Result<Value> extreme(Runtime& runtime, const Value& input, const Arguments& arguments, bool wants_largest) {
-  SLUICE_ASSIGN_OR_RETURN(const Bound bound,
-                          bind(wants_largest ? "max" : "min", arguments, {"case_sensitive", "attribute"}));
-  const Order order{.attribute = bound[1],
-                    .is_case_sensitive = flag_argument(bound[0], false),
-                    .is_reverse = false,
-                    .has_key_lists = false};
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, input));
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed, with_keys(runtime, items, order));
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<Keyed> keyed,
+                          keyed_by(runtime, input, wants_largest ? "max" : "min", arguments));
   if (keyed.empty()) return Value::undefined("No aggregated item, sequence was empty.");
   size_t best = 0;
   for (size_t i = 1; i < keyed.size(); ++i) {

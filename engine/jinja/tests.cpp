@@ -8,6 +8,7 @@
 #include "engine/jinja/filters.h"
 #include "engine/jinja/operators.h"
 #include "engine/jinja/print.h"
+#include "engine/jinja/text_tools.h"
 #include "engine/jinja/unicode.h"
 
 namespace sluice::jinja {
@@ -126,25 +127,19 @@ Result<bool> sameas_test(Runtime& /*runtime*/, const Value& value, const Argumen
   return value.is_same(*bound[0]);
 }
 
-Result<bool> has_case(Runtime& runtime, const Value& value, bool wants_upper) {
+Result<bool> has_case(Runtime& runtime, const Value& value, LetterCase wanted) {
   SLUICE_ASSIGN_OR_RETURN(const Text text, to_text(runtime.budget(), value));
-  bool has_wanted = false;
-  for (size_t i = 0; i < text.size(); i += character_at(text.bytes(), i).size) {
-    const char32_t code = character_at(text.bytes(), i).code;
-    if (wants_upper ? is_lower(code) : is_upper(code)) return false;
-    has_wanted = has_wanted || (wants_upper ? is_upper(code) : is_lower(code));
-  }
-  return has_wanted;
+  return has_only_case(text, wanted);
 }
 
 Result<bool> lower_test(Runtime& runtime, const Value& value, const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(bind("lower", arguments, {}).status());
-  return has_case(runtime, value, /*wants_upper=*/false);
+  return has_case(runtime, value, LetterCase::kLower);
 }
 
 Result<bool> upper_test(Runtime& runtime, const Value& value, const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(bind("upper", arguments, {}).status());
-  return has_case(runtime, value, /*wants_upper=*/true);
+  return has_case(runtime, value, LetterCase::kUpper);
 }
 
 Result<bool> filter_test(Runtime& /*runtime*/, const Value& value, const Arguments& arguments) {

@@ -236,17 +236,6 @@ bool is_ascii(char32_t code) {
   return code < 0x80;
 }
 
-/// islower and isupper: there is a letter in that case and none in the other.
-bool has_only_case(const Text& text, bool wants_upper) {
-  bool has_wanted = false;
-  for (size_t i = 0; i < text.size(); i += character_at(text.bytes(), i).size) {
-    const char32_t code = character_at(text.bytes(), i).code;
-    if (wants_upper ? is_lower(code) : is_upper(code)) return false;
-    has_wanted = has_wanted || (wants_upper ? is_upper(code) : is_lower(code));
-  }
-  return has_wanted;
-}
-
 bool is_title(const Text& text) {
   bool has_letter = false;
   bool is_inside = false;
@@ -274,7 +263,8 @@ bool is_identifier(const Text& text) {
 Result<Value> is_method(Runtime& runtime, const Text& self, std::string_view name, const Arguments& arguments) {
   SLUICE_RETURN_IF_ERROR(bind(name, arguments, {}).status());
   SLUICE_RETURN_IF_ERROR(runtime.budget().take_work(4 * self.size()));
-  if (name == "islower" || name == "isupper") return Value(has_only_case(self, name == "isupper"));
+  if (name == "islower" || name == "isupper")
+    return Value(has_only_case(self, name == "isupper" ? LetterCase::kUpper : LetterCase::kLower));
   if (name == "istitle") return Value(is_title(self));
   if (name == "isidentifier") return Value(is_identifier(self));
   if (name == "isascii") return Value(are_all(self, is_ascii));

@@ -212,6 +212,17 @@ Text capitalize(const Text& text) {
   });
 }
 
+bool has_only_case(const Text& text, LetterCase wanted) {
+  const bool wants_upper = wanted == LetterCase::kUpper;
+  bool has_wanted = false;
+  for (size_t i = 0; i < text.size(); i += character_at(text.bytes(), i).size) {
+    const char32_t code = character_at(text.bytes(), i).code;
+    if (wants_upper ? is_lower(code) : is_upper(code)) return false;
+    has_wanted = has_wanted || (wants_upper ? is_upper(code) : is_lower(code));
+  }
+  return has_wanted;
+}
+
 Text title(const Text& text) {
   bool is_inside = false;
   return changed(text, [&](char32_t code) {

@@ -30,6 +30,8 @@ Result<Text> join(Runtime& runtime, const Text& separator, const std::vector<Tex
 
 /// Each character in another case.
 Text in_case(const Text& text, LetterCase wanted);
+/// There is a letter in that case, upper or lower, and none in the other.
+bool has_only_case(const Text& text, LetterCase wanted);
 /// The first letter in upper case, the others in lower case.
 Text capitalize(const Text& text);
 /// Each word capitalized, where words are runs of letters.

@@ -25,7 +25,9 @@ struct TestDaemonOptions {
   int32_t block_count = 64;
   int32_t context_length = 512;
   std::string script = "abcdefghij";
-  ChatPrompter chat_prompter = {};
+  ChatPrompter chat_prompter = [](const ChatPromptInput&) -> Result<std::vector<int32_t>> {
+    return failed_precondition("this model has no usable chat template");
+  };
   HttpLimits http_limits = {};
 };
 
