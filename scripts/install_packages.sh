@@ -13,7 +13,8 @@ packages=(
   python3 python3-venv
 )
 if [[ "${1:-build}" == test ]]; then
-  packages+=(libgtest-dev libgmock-dev libbenchmark-dev ccache clang-format clang-tidy)
+  # Prometheus evaluates the dashboards and alerts, Chromium opens the live page.
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev ccache clang-format clang-tidy prometheus chromium chromium-driver)
 fi
 
 missing=()
