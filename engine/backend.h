@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "engine/batch.h"
 #include "engine/kv_layout.h"
+#include "engine/machine_limits.h"
 
 namespace sluice::engine {
 
@@ -36,6 +38,15 @@ struct RopeParams {
   int32_t dim = 0;  ///< leading elements of a head that turn; even
   double base = 10000.0;
   bool is_pairwise = true;  ///< pairs are (2i, 2i+1); else (i, i + dim/2)
+};
+
+/// What a matrix held by a backend is and takes.
+struct MatrixSize {
+  int32_t rows = 0;
+  int32_t length = 0;
+  int64_t bytes = 0;  ///< as it is stored, so read by a product
+
+  int64_t elements() const { return int64_t{rows} * length; }
 };
 
 struct RmsNorm {
@@ -68,12 +79,16 @@ class Backend {
   /// One matrix from tensors of equal row length, one below the other; they may differ in type. The tensors' bytes are
   /// copied.
   virtual Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) = 0;
+  virtual MatrixSize matrix_size(MatrixId matrix) const = 0;
   /// One vector from float tensors (F32, F16, BF16), one after the other.
   virtual Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) = 0;
   virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;
   virtual RopeId add_rope(const RopeParams& params) = 0;
   /// The paged cache, zeroed; called once. RESOURCE_EXHAUSTED when the memory is not to be had.
   virtual Status add_cache(const KvLayout& layout, int32_t block_count) = 0;
+
+  /// What the device gives, reading being measured over the weights there are. Tens of milliseconds; between steps.
+  virtual MachineLimits measure_limits(const Clock& clock) = 0;
 
   /// Copies whole tokens in or out, from the buffer's first on; for tests and for looking inside.
   virtual void write(ActivationId to, std::span<const float> values) = 0;

@@ -27,6 +27,7 @@ Result<std::unique_ptr<Model>> Llama::load(WeightPicker& weights, const ModelCon
                                            int32_t tokens_max) {
   std::unique_ptr<Llama> model(new Llama());
   model->head_count_ = config.head_count;
+  model->head_dim_ = config.head_dim;
   model->attention_scale_ = 1.0F / std::sqrt(static_cast<float>(config.head_dim));
   model->rope_ = backend.add_rope({config.rope_dim, config.rope_base, config.rope_is_pairwise});
   SLUICE_RETURN_IF_ERROR(model->load_ends(weights, config, backend));
@@ -94,6 +95,22 @@ Status Llama::make_activations(const ModelConfig& config, Backend& backend, int3
   SLUICE_ASSIGN_OR_RETURN(act_.attended, backend.add_activation(tokens_max, query_width));
   SLUICE_ASSIGN_OR_RETURN(act_.ffn, backend.add_activation(tokens_max, config.ffn_width));
   return Status();
+}
+
+StepCosts Llama::costs(const Backend& backend) const {
+  StepCosts costs;
+  for (const Layer& layer : layers_) {
+    for (const MatrixId matrix : {layer.qkv, layer.attention_out, layer.gate_up, layer.down}) {
+      const MatrixSize size = backend.matrix_size(matrix);
+      costs.layer_bytes += size.bytes;
+      costs.token_macs += size.elements();
+    }
+    costs.pair_macs += int64_t{2} * head_count_ * head_dim_;  // the score, and the value that it weighs
+  }
+  const MatrixSize head = backend.matrix_size(head_);
+  costs.head_bytes = head.bytes;
+  costs.sample_macs = head.elements();
+  return costs;
 }
 
 Result<StepOutput> Llama::forward(Backend& backend, const Batch& batch) const {

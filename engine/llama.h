@@ -22,6 +22,7 @@ class Llama final : public Model {
   static Result<std::unique_ptr<Model>> load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
                                              int32_t tokens_max);
 
+  StepCosts costs(const Backend& backend) const override;
   Result<StepOutput> forward(Backend& backend, const Batch& batch) const override;
 
  private:
@@ -49,6 +50,7 @@ class Llama final : public Model {
   Status make_activations(const ModelConfig& config, Backend& backend, int32_t tokens_max);
 
   int32_t head_count_ = 0;
+  int32_t head_dim_ = 0;
   float attention_scale_ = 0;
   RopeId rope_;
   MatrixId embedding_;  // [vocab, width]

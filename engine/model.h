@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "engine/batch.h"
+#include "engine/step_costs.h"
 
 namespace sluice::engine {
 
@@ -13,6 +14,9 @@ class Backend;
 class Model {
  public:
   virtual ~Model() = default;
+
+  /// Of its weights on that backend; without what the cache's layout decides, context_token_bytes.
+  virtual StepCosts costs(const Backend& backend) const = 0;
 
   /// Computes the batch and draws its samples on the backend the model was loaded into.
   virtual Result<StepOutput> forward(Backend& backend, const Batch& batch) const = 0;

@@ -10,6 +10,12 @@ Result<std::unique_ptr<ModelExecutor>> ModelExecutor::create(LoadedModel model, 
   return std::unique_ptr<ModelExecutor>(new ModelExecutor(std::move(model), layout, block_count));
 }
 
+StepCosts ModelExecutor::costs_of(const LoadedModel& model, const KvLayout& layout) {
+  StepCosts costs = model.model->costs(*model.backend);
+  costs.context_token_bytes = layout.block_bytes() / layout.block_size;
+  return costs;
+}
+
 Result<StepOutput> ModelExecutor::step(const Batch& batch) {
   check_shapes(batch);
   for (size_t row = 0; row < batch.context_lengths.size(); ++row) check_row(batch, row);

@@ -18,10 +18,12 @@ class ModelExecutor final : public Executor {
   static Result<std::unique_ptr<ModelExecutor>> create(LoadedModel model, const KvLayout& layout, int32_t block_count);
 
   Result<StepOutput> step(const Batch& batch) override;
+  StepCosts costs() const override { return costs_; }
 
  private:
   ModelExecutor(LoadedModel model, const KvLayout& layout, int32_t block_count)
-      : model_(std::move(model)), layout_(layout), block_count_(block_count) {}
+      : model_(std::move(model)), layout_(layout), block_count_(block_count), costs_(costs_of(model_, layout)) {}
+  static StepCosts costs_of(const LoadedModel& model, const KvLayout& layout);
   void check_shapes(const Batch& batch) const;
   void check_row(const Batch& batch, size_t row) const;
   void check_samples(const Batch& batch) const;
@@ -29,6 +31,7 @@ class ModelExecutor final : public Executor {
   LoadedModel model_;
   KvLayout layout_;
   int32_t block_count_;
+  StepCosts costs_;
 };
 
 }  // namespace sluice::engine

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "scheduler/step_stats.h"
+
 namespace sluice::scheduler {
 
 /// As StepPrices has them.
@@ -26,6 +28,11 @@ struct LoopStats {
   std::atomic<int32_t> blocks_cached{0};    ///< in no table, with content that is kept
   std::atomic<int32_t> blocks_shared{0};    ///< in several tables
   std::atomic<int32_t> blocks_reserved{0};  ///< what all admitted sequences have at their caps
+  // The limits in force.
+  std::atomic<int32_t> max_running{0};
+  std::atomic<int32_t> tokens_per_step{0};
+  std::atomic<double> tpot_target_ms{0};
+  std::atomic<int32_t> max_queued_requests{0};
   std::atomic<uint64_t> steps{0};
   std::atomic<uint64_t> prefill_tokens{0};
   std::atomic<uint64_t> decode_tokens{0};       ///< tokens drawn
@@ -48,6 +55,7 @@ struct LoopStats {
   /// compares it with now.
   std::atomic<int64_t> tick_began_ns{0};
   std::atomic<uint64_t> last_step_ns{0};  ///< duration of the last step
+  StepStats step;
 };
 
 }  // namespace sluice::scheduler

@@ -25,7 +25,13 @@ struct CommandHandler {
 
 ServingLoop::ServingLoop(Scheduler& scheduler, engine::Executor& executor, Mailbox& mailbox, EventSink& sink,
                          const Clock& clock, LoopStats& stats)
-    : scheduler_(scheduler), executor_(executor), mailbox_(mailbox), sink_(sink), clock_(clock), stats_(stats) {
+    : scheduler_(scheduler),
+      executor_(executor),
+      mailbox_(mailbox),
+      sink_(sink),
+      clock_(clock),
+      stats_(stats),
+      costs_(executor.costs()) {
   publish();
 }
 
@@ -62,17 +68,22 @@ void ServingLoop::handle_commands() {
 void ServingLoop::step(const StepPlan& plan) {
   build_batch(plan, scheduler_.pool().block_size(), batch_);
   stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
-  Result<engine::StepOutput> output = execute(batch_);
+  Result<engine::StepOutput> output = execute(plan);
   if (!output.ok()) {
     return scheduler_.fail_all(internal_error("the engine failed: " + output.status().message()), clock_.now());
   }
   scheduler_.commit(plan, std::move(output).value(), clock_.now());
 }
 
-Result<engine::StepOutput> ServingLoop::execute(const engine::Batch& batch) {
+Result<engine::StepOutput> ServingLoop::execute(const StepPlan& plan) {
   const TimePoint began = clock_.now();
-  Result<engine::StepOutput> output = executor_.step(batch);
-  stats_.last_step_ns.store(static_cast<uint64_t>((clock_.now() - began).count()), kRelaxed);
+  Result<engine::StepOutput> output = executor_.step(batch_);
+  const Duration took = clock_.now() - began;
+  stats_.last_step_ns.store(static_cast<uint64_t>(took.count()), kRelaxed);
+  if (output.ok()) {
+    stats_.step.note(plan, static_cast<int64_t>(output->samples.size()), costs_, took,
+                     scheduler_.step_time().predict(load_of(plan)));
+  }
   stats_.steps.fetch_add(1, kRelaxed);
   return output;
 }
@@ -90,10 +101,18 @@ void ServingLoop::publish() {
   stats_.blocks_reserved.store(static_cast<int32_t>(scheduler_.reserved_blocks()), kRelaxed);
   stats_.pause_margin.store(scheduler_.pause_margin(), kRelaxed);
   stats_.step_time_error.store(scheduler_.step_time().relative_error(), kRelaxed);
+  publish(scheduler_.config());
   publish(scheduler_.totals());
   publish(scheduler_.step_time().prices());
   stats_.retry_after_ms.store(scheduler_.retry_after_ms(), kRelaxed);
   mailbox_.publish_room(scheduler_.room());
+}
+
+void ServingLoop::publish(const SchedulerConfig& limits) {
+  stats_.max_running.store(limits.max_running, kRelaxed);
+  stats_.tokens_per_step.store(limits.tokens_per_step, kRelaxed);
+  stats_.tpot_target_ms.store(limits.tpot_target_ms, kRelaxed);
+  stats_.max_queued_requests.store(limits.max_queued_requests, kRelaxed);
 }
 
 void ServingLoop::publish(const StepPrices& prices) {

@@ -35,8 +35,9 @@ class ServingLoop {
  private:
   void handle_commands();
   void step(const StepPlan& plan);
-  Result<engine::StepOutput> execute(const engine::Batch& batch);
+  Result<engine::StepOutput> execute(const StepPlan& plan);
   void publish();
+  void publish(const SchedulerConfig& limits);
   void publish(const SchedulerTotals& totals);
   void publish(const StepPrices& prices);
   void hand_over();
@@ -47,6 +48,7 @@ class ServingLoop {
   EventSink& sink_;
   const Clock& clock_;
   LoopStats& stats_;
+  const engine::StepCosts costs_;
 
   std::vector<Command> commands_;
   engine::Batch batch_;

@@ -75,7 +75,7 @@ void CompletionSession::on(const scheduler::Accepted& /*accepted*/) {
 void CompletionSession::on(const scheduler::Refused& refused) {
   lease_.release();
   tell(RequestDenied{refused.status});
-  services_.metrics.observe_request(outcome_of_refusal(refused.status), 0, 0, Duration{}, Duration{});
+  services_.metrics.observe_request({.outcome = outcome_of_refusal(refused.status), .tenant = terms_.tenant});
   trace(outcome_of_refusal(refused.status), services_.clock.now());
   done_ = true;
 }
@@ -115,7 +115,7 @@ void CompletionSession::on(const scheduler::TokenSampled& sampled) {
 void CompletionSession::count_token(Choice& choice, const scheduler::TokenSampled& sampled) {
   if (!first_token_) {
     first_token_ = sampled.time;
-    services_.metrics.observe_first_token(sampled.time - terms_.arrival);
+    services_.metrics.observe_first_token(terms_.tenant, sampled.time - terms_.arrival);
   }
   if (choice.token_count == 0) {
     choice.first_token = sampled.time;
@@ -222,8 +222,15 @@ void CompletionSession::fail(const Status& status, const scheduler::Ledger& ledg
 void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger) {
   const Usage used = usage();
   const TimePoint now = services_.clock.now();
-  services_.metrics.observe_request(outcome, used.prompt_tokens, used.completion_tokens, queue_.value_or(ledger.queue),
-                                    now - terms_.arrival);
+  services_.metrics.observe_request({.outcome = outcome,
+                                     .tenant = terms_.tenant,
+                                     .prompt_tokens = used.prompt_tokens,
+                                     .cached_tokens = used.cached_tokens,
+                                     .output_tokens = used.completion_tokens,
+                                     .max_tokens = terms_.max_tokens,
+                                     .choices = terms_.choice_count,
+                                     .queue = queue_.value_or(ledger.queue),
+                                     .end_to_end = now - terms_.arrival});
   services_.metrics.observe_ledger(ledger, now - timing(ledger).computed);
   trace(outcome, now);
   done_ = true;

@@ -6,6 +6,7 @@
 
 #include "kvcache/pool_size.h"
 #include "server/listen_address.h"
+#include "server/metric_bounds.h"
 
 namespace sluice::server {
 namespace {
@@ -136,6 +137,11 @@ Status LogSection::validate() const {
   return check_choice("log.level", level, {"debug", "info", "warning", "error"});
 }
 
+Status MetricsSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_range("metrics.max_tenants", max_tenants, 0, 1024));
+  return metric_bounds(*this).status();
+}
+
 Status Config::validate() const {
   SLUICE_RETURN_IF_ERROR(model.validate());
   SLUICE_RETURN_IF_ERROR(engine.validate());
@@ -143,6 +149,7 @@ Status Config::validate() const {
   SLUICE_RETURN_IF_ERROR(scheduler.validate());
   SLUICE_RETURN_IF_ERROR(server.validate());
   SLUICE_RETURN_IF_ERROR(security.validate());
+  SLUICE_RETURN_IF_ERROR(metrics.validate());
   SLUICE_RETURN_IF_ERROR(check_admin_is_guarded(*this));
   return log.validate();
 }

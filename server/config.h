@@ -84,6 +84,23 @@ struct LogSection {
   Status validate() const;
 };
 
+/// Section `metrics`. Each list of buckets is upper bounds, ascending, 1 to 64 of them, with commas between, in seconds
+/// or tokens; empty: MetricBounds has the default.
+struct MetricsSection {
+  bool vllm_names = true;    ///< also under vLLM's names
+  int32_t max_tenants = 32;  ///< tenants with a label of their own, 0 to 1024; the others are counted together
+  std::string time_to_first_token_buckets;
+  std::string time_per_output_token_buckets;
+  std::string inter_token_latency_buckets;
+  std::string queue_buckets;
+  std::string prefill_buckets;
+  std::string decode_buckets;  ///< also of interference, pause, delivery
+  std::string end_to_end_buckets;
+  std::string token_buckets;  ///< of prompts, answers and what was allowed
+
+  Status validate() const;
+};
+
 /// Everything that can be configured; the defaults are those of configs/default.yaml. A new field also joins
 /// for_each_key (config_keys.h).
 struct Config {
@@ -94,6 +111,7 @@ struct Config {
   ServerSection server;
   SecuritySection security;
   LogSection log;
+  MetricsSection metrics;
 
   /// The first key that is out of bounds.
   Status validate() const;

@@ -53,11 +53,11 @@ Result<ParsedRequest> Intake::parse(RequestId id, const v1::CompleteRequest& req
 
 Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const CallTerms& terms,
                       std::shared_ptr<CompletionSink> sink) {
-  if (closed()) return refuse(Outcome::kRefused, closed_status());
+  if (closed()) return refuse(Outcome::kRefused, closed_status(), terms.caller.tenant);
   Result<ParsedRequest> parsed = parse(id, request, terms);
-  if (!parsed.ok()) return refuse(Outcome::kInvalid, parsed.status());
+  if (!parsed.ok()) return refuse(Outcome::kInvalid, parsed.status(), terms.caller.tenant);
   if (const Status fits = check_answer_fits(*parsed, model_, terms.answer_bytes_max); !fits.ok()) {
-    return refuse(Outcome::kInvalid, fits);
+    return refuse(Outcome::kInvalid, fits, terms.caller.tenant);
   }
   if (terms.caller.use == nullptr) return post(std::move(parsed).value(), {}, std::move(sink));
   const int32_t most = terms.caller.limits.requests;
@@ -65,7 +65,8 @@ Status Intake::submit(RequestId id, const v1::CompleteRequest& request, const Ca
   if (lease) return post(std::move(parsed).value(), std::move(*lease), std::move(sink));
   return refuse(Outcome::kRefused,
                 resource_exhausted("this API key may have " + std::to_string(most) + " requests at a time")
-                    .with_retry_after_ms(kKeyRetryMs));
+                    .with_retry_after_ms(kKeyRetryMs),
+                terms.caller.tenant);
 }
 
 Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell) {
@@ -81,18 +82,21 @@ Status Intake::explain(const v1::CompleteRequest& request, const CallTerms& term
 
 Status Intake::post(ParsedRequest parsed, KeyUse::Lease lease, std::shared_ptr<CompletionSink> sink) {
   const RequestId id = parsed.submission.id;
+  const std::string tenant = parsed.terms.tenant;
   pool_.add(id, std::make_unique<CompletionSession>(id, std::move(parsed.terms), services_, std::move(sink),
                                                     std::move(lease)));
   if (services_.mailbox.try_post(std::move(parsed.submission))) return {};
   pool_.remove(id);
-  if (services_.mailbox.closed()) return refuse(Outcome::kRefused, closed_status());
+  if (services_.mailbox.closed()) return refuse(Outcome::kRefused, closed_status(), tenant);
   stats_.refused.fetch_add(1, std::memory_order_relaxed);
-  return refuse(Outcome::kRefused, resource_exhausted("the queue is full; try again later")
-                                       .with_retry_after_ms(stats_.retry_after_ms.load(std::memory_order_relaxed)));
+  return refuse(Outcome::kRefused,
+                resource_exhausted("the queue is full; try again later")
+                    .with_retry_after_ms(stats_.retry_after_ms.load(std::memory_order_relaxed)),
+                tenant);
 }
 
-Status Intake::refuse(Outcome outcome, Status status) {
-  services_.metrics.observe_request(outcome, 0, 0, Duration{}, Duration{});
+Status Intake::refuse(Outcome outcome, Status status, std::optional<std::string_view> tenant) {
+  services_.metrics.observe_request({.outcome = outcome, .tenant = tenant});
   return status;
 }
 

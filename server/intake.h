@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -47,7 +49,7 @@ class Intake {
   /// Asks what would become of the request. Once OK, `tell` is called once, on the stream pool's thread.
   Status explain(const v1::CompleteRequest& request, const CallTerms& terms, ExplainSession::Tell tell);
   /// Counts a request that is not submitted for the reason given; returns that.
-  Status refuse(Outcome outcome, Status status);
+  Status refuse(Outcome outcome, Status status, std::optional<std::string_view> tenant = {});
   /// The client went away. Harmless for a request that has ended or never was.
   void cancel(RequestId id);
 

@@ -1,37 +1,57 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "engine/machine_limits.h"
 #include "scheduler/loop_stats.h"
 #include "scheduler/token_event.h"
+#include "server/metric_bounds.h"
+#include "server/outcome.h"
 
 namespace sluice::server {
 
-/// How a request ended, for the `outcome` label.
-enum class Outcome {
-  kStop,       ///< every sequence ended by itself, at least one of them by an end token, a stop token or a stop string
-  kLength,     ///< every sequence ran into its length limit
-  kCancelled,  ///< by the client
-  kDeadline,   ///< its deadline passed
-  kError,      ///< failed after it was accepted
-  kRefused,    ///< not accepted, for want of room
-  kInvalid,    ///< not accepted, as it was no valid request
+/// What metrics say of the daemon that doesn't change while it serves.
+struct MetricsSetup {
+  std::string version{};
+  std::string model{};   ///< its name; need not be UTF-8
+  std::string device{};  ///< for people
+  int32_t block_size = 16;
+  std::string kv_dtype = "f16";
+  bool has_prefix_cache = true;
+  engine::MachineLimits limits{};
+  Duration stall_timeout = std::chrono::seconds(10);
+  MetricBounds bounds{};
+  int32_t tenants_max = 32;  ///< see TenantMetrics
+  bool has_vllm_names = true;
 };
-std::string_view outcome_name(Outcome outcome);
+
+/// A request that has ended, however it did.
+struct RequestEnd {
+  Outcome outcome = Outcome::kStop;
+  std::optional<std::string_view> tenant = std::nullopt;  ///< unless the request didn't even tell
+  int32_t prompt_tokens = 0;
+  int32_t cached_tokens = 0;  ///< of these, found in the prefix cache
+  int32_t output_tokens = 0;  ///< of all choices
+  int32_t max_tokens = 0;     ///< per choice
+  int32_t choices = 1;
+  Duration queue{};       ///< from arrival to admission, or to the end of a request that was never admitted
+  Duration end_to_end{};  ///< from arrival
+};
 
 /// The daemon's Prometheus metrics. Thread-safe; never called on the loop thread. Gauges and loop counters are read
 /// from LoopStats at scrape time, so they are right also when idle.
 class Metrics {
  public:
-  /// The stats are lent. `model` and `device` become labels of sluice_build_info.
-  Metrics(const scheduler::LoopStats& stats, std::string_view version, std::string_view model, std::string_view device);
+  /// The stats are lent, and so is the clock, which is the loop's.
+  Metrics(const scheduler::LoopStats& stats, const Clock& clock, MetricsSetup setup);
   ~Metrics();
 
   /// The first token of a request, over all its sequences, went out: time to first token, from arrival. Once per
   /// request.
-  void observe_first_token(Duration ttft);
+  void observe_first_token(std::string_view tenant, Duration ttft);
   /// A gap between two tokens of one sequence.
   void observe_token_gap(Duration gap);
   /// A sequence ended, however it did: observes its TPOT, (last - first) / (tokens - 1), if it has two or more tokens.
@@ -39,17 +59,16 @@ class Metrics {
   /// An accepted request ended: where its time went, from admission on; `delivery` is what its reader and connection
   /// took.
   void observe_ledger(const scheduler::Ledger& ledger, Duration delivery);
-  /// A request ended; once per request, whatever its outcome. Tokens and queue time (arrival to admission, or to the
-  /// end of a request that was never admitted) count unless it was refused or invalid; end-to-end is observed for stop
-  /// and length only.
-  void observe_request(Outcome outcome, int64_t prompt_tokens, int64_t output_tokens, Duration queue,
-                       Duration end_to_end);
+  /// A request ended; once per request, whatever its outcome. Tokens and queue time count unless it was refused or
+  /// invalid; end-to-end, lengths and what was asked for are observed for stop and length only.
+  void observe_request(const RequestEnd& end);
 
   /// The text exposition (version 0.0.4) of everything. Never contains NaN; times are in seconds.
   std::string scrape() const;
 
  private:
   struct Families;
+  const MetricsSetup setup_;
   std::unique_ptr<Families> families_;
 };
 

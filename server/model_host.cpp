@@ -82,6 +82,7 @@ Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std:
   const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type);
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
   host.pool_bytes = host.block_count * layout.block_bytes();
+  host.served.limits = model.backend->measure_limits(clock);
   host.served.pool_tokens = tokens_in(host.block_count, config.kv.block_size);
   SLUICE_ASSIGN_OR_RETURN(host.executor, engine::ModelExecutor::create(std::move(model), layout, host.block_count));
   return host;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/machine_limits.h"
 #include "engine/tokenizer.h"
 
 namespace sluice::server {
@@ -17,6 +18,7 @@ struct ServedModel {
   int32_t longest_token_bytes = 1;               ///< of the vocabulary: a text has at least its bytes / this tokens
   int32_t context_length = 0;                    ///< tokens of prompt and answer together, after model.max_context
   int32_t pool_tokens = 0;                       ///< tokens the whole KV pool holds
+  engine::MachineLimits limits;                  ///< measured at start
   const engine::Tokenizer* tokenizer = nullptr;  ///< lent
 };
 

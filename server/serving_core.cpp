@@ -1,11 +1,29 @@
 #include "server/serving_core.h"
 
+#include <utility>
+
 namespace sluice::server {
 
 namespace {
 
 Status shutdown_status() {
   return unavailable("the daemon is shutting down and its drain time is over");
+}
+
+MetricsSetup metrics_setup(const Config& config, const ServedModel& model) {
+  Result<MetricBounds> bounds = metric_bounds(config.metrics);
+  SLUICE_CHECK(bounds.ok());  // Config::validate() has seen them
+  return {.version = model.version,
+          .model = model.name,
+          .device = model.device,
+          .block_size = config.kv.block_size,
+          .kv_dtype = config.kv.dtype,
+          .has_prefix_cache = config.kv.prefix_cache,
+          .limits = model.limits,
+          .stall_timeout = std::chrono::milliseconds(config.server.stall_timeout_ms),
+          .bounds = std::move(bounds).value(),
+          .tenants_max = config.metrics.max_tenants,
+          .has_vllm_names = config.metrics.vllm_names};
 }
 
 }  // namespace
@@ -17,7 +35,7 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
       pool_(parts.block_count, config.kv.block_size),
       scheduler_(config.scheduler, pool_, hasher_, config.kv.reuse_outputs),
       mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
-      metrics_(stats_, parts.model.version, parts.model.name, parts.model.device),
+      metrics_(stats_, parts.clock, metrics_setup(config, parts.model)),
       intake_(parts.model, parts.access, {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.trace},
               PromptKeys(hasher_, {.block_size = config.kv.block_size,
                                    .is_enabled = config.kv.prefix_cache,

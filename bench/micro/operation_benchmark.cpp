@@ -36,7 +36,8 @@ void run_product(benchmark::State& state, const OperationSetting& setting, const
   rig.multiply();
   for (auto _ : state) rig.multiply();
   report_rate(state, "GB", static_cast<double>(rig.weight_bytes()), setting.limits.read_bytes_per_second);
-  report_rate(state, "GMAC", static_cast<double>(shape.rows) * shape.length * columns, setting.limits.macs_per_second);
+  report_rate(state, "GMAC", static_cast<double>(shape.rows) * shape.length * columns,
+              setting.limits.vector_macs_per_second);
 }
 
 void run_attention(benchmark::State& state, const OperationSetting& setting, int32_t rows, int32_t context) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/micro/machine_limits.h"
 #include "engine/backend.h"
+#include "engine/machine_limits.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::bench {
@@ -17,7 +17,7 @@ struct OperationSetting {
   std::string isa;
   int32_t threads = 0;  ///< at least 1
   std::string kv_type = "f16";
-  MachineLimits limits;
+  engine::MachineLimits limits;
 };
 
 /// Products of one shape over many matrices in turn, so that weights come from memory as they do in a model.

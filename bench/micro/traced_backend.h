@@ -29,10 +29,12 @@ class TracedBackend final : public engine::Backend {
 
   std::string description() const override { return traced_->description(); }
   Result<engine::MatrixId> add_matrix(std::span<const engine::GgufTensor* const> parts) override;
+  engine::MatrixSize matrix_size(engine::MatrixId matrix) const override { return traced_->matrix_size(matrix); }
   Result<engine::VectorId> add_vector(std::span<const engine::GgufTensor* const> parts) override;
   Result<engine::ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   engine::RopeId add_rope(const engine::RopeParams& params) override;
   Status add_cache(const engine::KvLayout& layout, int32_t block_count) override;
+  engine::MachineLimits measure_limits(const Clock& clock) override { return traced_->measure_limits(clock); }
   void write(engine::ActivationId to, std::span<const float> values) override;
   void read(engine::ActivationId from, std::span<float> values) override;
   void begin_step(const engine::Batch& batch) override;

@@ -13,6 +13,7 @@
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/kv_store.h"
 #include "engine/cpu/logit_store.h"
+#include "engine/cpu/machine_limits.h"
 #include "engine/cpu/matrix_product.h"
 #include "engine/cpu/rope_table.h"
 #include "engine/cpu/thread_pool.h"
@@ -57,10 +58,13 @@ class CpuBackend final : public CountedBackend {
   std::string description() const override;
   ThreadCounters thread_counters() const override { return pool_.counters(); }
   Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) override;
+  MatrixSize matrix_size(MatrixId matrix) const override;
   Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) override { return weights_.add_vector(parts); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   RopeId add_rope(const RopeParams& params) override;
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
+
+  MachineLimits measure_limits(const Clock& clock) override;
 
   void write(ActivationId to, std::span<const float> values) override;
   void read(ActivationId from, std::span<float> values) override;
@@ -103,6 +107,17 @@ class CpuBackend final : public CountedBackend {
   AttentionPlan attention_;
   bool is_attention_planned_ = false;  // for this step; the same for all its layers
 };
+
+MatrixSize CpuBackend::matrix_size(MatrixId matrix) const {
+  const PackedMatrix& packed = weights_.matrix(matrix);
+  int64_t bytes = 0;
+  for (const PackedPart& part : packed.parts) bytes += part.panel_count() * part.panel_bytes();
+  return {packed.row_count, packed.length, bytes};
+}
+
+MachineLimits CpuBackend::measure_limits(const Clock& clock) {
+  return cpu::measure_limits(pool_, isa_, weights_.matrix_memory(), clock);
+}
 
 std::string CpuBackend::description() const {
   const int32_t threads = pool_.thread_count();

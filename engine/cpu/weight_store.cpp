@@ -67,6 +67,15 @@ Result<MatrixId> WeightStore::add_matrix(std::span<const GgufTensor* const> part
   return MatrixId{static_cast<int32_t>(matrices_.size()) - 1};
 }
 
+std::vector<std::span<const std::byte>> WeightStore::matrix_memory() const {
+  std::vector<std::span<const std::byte>> memory;
+  for (const PackedMatrix& matrix : matrices_) {
+    for (const PackedPart& part : matrix.parts)
+      memory.emplace_back(part.panels, static_cast<size_t>(part.panel_count() * part.panel_bytes()));
+  }
+  return memory;
+}
+
 Result<VectorId> WeightStore::add_vector(std::span<const GgufTensor* const> parts) {
   std::vector<float> values;
   for (const GgufTensor* tensor : parts) {

@@ -31,6 +31,8 @@ class WeightStore {
   Result<VectorId> add_vector(std::span<const GgufTensor* const> parts);
 
   const PackedMatrix& matrix(MatrixId id) const { return matrices_.at(static_cast<size_t>(id.index)); }
+  /// Where the matrices lie, in order.
+  std::vector<std::span<const std::byte>> matrix_memory() const;
   std::span<const float> vector(VectorId id) const { return vectors_.at(static_cast<size_t>(id.index)); }
 
  private:

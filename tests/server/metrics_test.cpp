@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/shortage.h"
+#include "tests/server/scraped_metrics.h"
 
 namespace sluice::server {
 namespace {
@@ -18,30 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Metrics of a loop whose stats the test sets, and what a scrape says.
-struct Daemon {
-  scheduler::LoopStats stats;
-  Metrics metrics{stats, "1.2.3", "tiny", "cpu"};
-
-  /// Value by "name{labels}".
-  std::map<std::string, double> scrape() const {
-    std::map<std::string, double> values;
-    std::istringstream text(metrics.scrape());
-    for (std::string line; std::getline(text, line);) {
-      if (line.empty() || line[0] == '#') continue;
-      const size_t space = line.rfind(' ');
-      EXPECT_TRUE(values.emplace(line.substr(0, space), std::stod(line.substr(space + 1))).second) << line;
-    }
-    return values;
-  }
-  double value(const std::string& series) const {
-    const auto values = scrape();
-    const auto found = values.find(series);
-    if (found != values.end()) return found->second;
-    ADD_FAILURE() << "no series " << series;
-    return -1;
-  }
-};
+using Daemon = ScrapedMetrics;
 
 scheduler::Ledger ledger_of(int32_t tokens, Duration first, Duration last) {
   scheduler::Ledger ledger;
@@ -53,7 +31,7 @@ scheduler::Ledger ledger_of(int32_t tokens, Duration first, Duration last) {
 
 TEST(B25_Metrics, a_one_token_gives_a_ttft_and_no_tpot) {
   Daemon daemon;
-  daemon.metrics.observe_first_token(milliseconds(30));
+  daemon.metrics.observe_first_token("", milliseconds(30));
   daemon.metrics.observe_sequence(ledger_of(1, milliseconds(30), milliseconds(30)));
   EXPECT_EQ(daemon.value("sluice_time_to_first_token_seconds_count"), 1);
   EXPECT_EQ(daemon.value("sluice_time_per_output_token_seconds_count"), 0);
@@ -77,8 +55,8 @@ TEST(B25_Metrics, c_tpot_is_last_minus_first_over_tokens_minus_one) {
 
 TEST(B25_Metrics, e_a_request_that_was_not_taken_is_only_counted) {
   Daemon daemon;
-  daemon.metrics.observe_request(Outcome::kInvalid, 5, 0, milliseconds(1), milliseconds(1));
-  daemon.metrics.observe_request(Outcome::kRefused, 5, 0, milliseconds(1), milliseconds(1));
+  daemon.metrics.observe_request({.outcome = Outcome::kInvalid, .prompt_tokens = 5});
+  daemon.metrics.observe_request({.outcome = Outcome::kRefused, .prompt_tokens = 5});
   EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"invalid\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"refused\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_time_to_first_token_seconds_count"), 0);
@@ -89,11 +67,12 @@ TEST(B25_Metrics, e_a_request_that_was_not_taken_is_only_counted) {
 
 TEST(B25_Metrics, never_has_nan_and_inf_only_as_the_last_bucket) {
   Daemon daemon;
-  daemon.metrics.observe_first_token(Duration::min());
-  daemon.metrics.observe_first_token(Duration::max());
+  daemon.metrics.observe_first_token("", Duration::min());
+  daemon.metrics.observe_first_token("", Duration::max());
   daemon.metrics.observe_token_gap(milliseconds(-5));
   daemon.metrics.observe_sequence(ledger_of(5, milliseconds(10), milliseconds(5)));
-  daemon.metrics.observe_request(Outcome::kStop, 1, 1, milliseconds(-1), milliseconds(-1));
+  daemon.metrics.observe_request(
+      {.prompt_tokens = 1, .output_tokens = 1, .queue = milliseconds(-1), .end_to_end = milliseconds(-1)});
   for (const auto& [series, value] : daemon.scrape()) {
     EXPECT_TRUE(std::isfinite(value)) << series;
     EXPECT_GE(value, 0) << series;
@@ -104,11 +83,19 @@ TEST(B25_Metrics, never_has_nan_and_inf_only_as_the_last_bucket) {
 TEST(Metrics, EndToEndIsObservedOnlyForRequestsThatRanToTheirEnd) {
   Daemon daemon;
   for (const Outcome outcome : {Outcome::kCancelled, Outcome::kDeadline, Outcome::kError})
-    daemon.metrics.observe_request(outcome, 10, 3, milliseconds(5), seconds(1));
+    daemon.metrics.observe_request({.outcome = outcome,
+                                    .prompt_tokens = 10,
+                                    .output_tokens = 3,
+                                    .queue = milliseconds(5),
+                                    .end_to_end = seconds(1)});
   EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_count"), 0);
   EXPECT_EQ(daemon.value("sluice_request_queue_seconds_count"), 3);
   for (const Outcome outcome : {Outcome::kStop, Outcome::kLength})
-    daemon.metrics.observe_request(outcome, 10, 3, milliseconds(5), seconds(1));
+    daemon.metrics.observe_request({.outcome = outcome,
+                                    .prompt_tokens = 10,
+                                    .output_tokens = 3,
+                                    .queue = milliseconds(5),
+                                    .end_to_end = seconds(1)});
   EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_count"), 2);
   EXPECT_EQ(daemon.value("sluice_request_end_to_end_seconds_sum"), 2);
   EXPECT_EQ(daemon.value("sluice_prompt_tokens_total"), 50);
@@ -222,8 +209,14 @@ TEST(Metrics, BucketsHoldEveryBoundThatDashboardsKnow) {
                            20,   30,  40,  50,  60,  120, 240, 480, 960, 1920, 7680});
 }
 
+/// Families whose unit is tokens or rows, not seconds.
+bool counts_things(const std::string& family) {
+  return family.ends_with("_tokens") || family.ends_with("_rows") || family.ends_with("_choices") ||
+         family.ends_with("_ratio");
+}
+
 TEST(Metrics, EveryFamilyHasHelpATypeAndOurPrefix) {
-  std::istringstream text(Daemon().metrics.scrape());
+  std::istringstream text(Daemon({.has_vllm_names = false}).metrics.scrape());
   int families = 0;
   std::string helped;
   for (std::string line; std::getline(text, line);) {
@@ -244,15 +237,102 @@ TEST(Metrics, EveryFamilyHasHelpATypeAndOurPrefix) {
     EXPECT_EQ(name, helped);
     EXPECT_TRUE(name.starts_with("sluice_")) << name;
     EXPECT_EQ(first_word == "counter", name.ends_with("_total")) << name;
-    EXPECT_TRUE(first_word != "histogram" || name.ends_with("_seconds")) << name;
+    EXPECT_TRUE(first_word != "histogram" || name.ends_with("_seconds") || counts_things(name)) << name;
   }
-  EXPECT_EQ(families, 36);
+  EXPECT_GE(families, 60);
+}
+
+TEST(Metrics, TellsHowLongTheCurrentTickHasBeenRunning) {
+  Daemon daemon;
+  daemon.clock.advance(seconds(1));  // 0 stands for no tick
+  EXPECT_EQ(daemon.value("sluice_tick_age_seconds"), 0);
+  daemon.stats.tick_began_ns = daemon.clock.now().time_since_epoch().count();
+  daemon.clock.advance(seconds(12));
+  EXPECT_EQ(daemon.value("sluice_tick_age_seconds"), 12);
+  EXPECT_EQ(daemon.value("sluice_stall_timeout_seconds"), 10);
+  daemon.stats.tick_began_ns = 0;
+  EXPECT_EQ(daemon.value("sluice_tick_age_seconds"), 0);
+}
+
+TEST(Metrics, TellsTheLimitsInForce) {
+  Daemon daemon;
+  daemon.stats.max_running = 48;
+  daemon.stats.tpot_target_ms = 37.5;
+  EXPECT_EQ(daemon.value("sluice_limit{name=\"max_running\"}"), 48);
+  EXPECT_EQ(daemon.value("sluice_limit{name=\"tpot_target_ms\"}"), 37.5);
+}
+
+TEST(Metrics, StepsAreCountedByKindAndHeldAgainstTheMachine) {
+  Daemon daemon({.limits = {.read_bytes_per_second = 1e9, .vector_macs_per_second = 4e9}});
+  const engine::StepCosts costs{.layer_bytes = 900'000, .head_bytes = 100'000, .token_macs = 1'000'000};
+  scheduler::StepPlan plan;
+  plan.decode_rows = 2;
+  daemon.stats.step.note(plan, 2, costs, milliseconds(2), milliseconds(1));
+  EXPECT_EQ(daemon.value("sluice_step_seconds_count{kind=\"decode\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_step_seconds_count{kind=\"mixed\"}"), 0);
+  EXPECT_EQ(daemon.value("sluice_step_prefill_tokens_count"), 0);
+  EXPECT_NEAR(daemon.value("sluice_step_predicted_ratio_sum"), 0.5, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_last_step_bandwidth_utilization_ratio"), 0.5, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_last_step_arithmetic_utilization_ratio"), 0.25, 1e-9);
+  EXPECT_EQ(daemon.value("sluice_model_read_bytes_total"), 1e6);
+  EXPECT_EQ(daemon.value("sluice_model_macs_total"), 2e6);
+}
+
+TEST(Metrics, AMachineOfUnknownLimitsHasNoSharesAndNoNan) {
+  Daemon daemon;
+  scheduler::StepPlan plan;
+  plan.decode_rows = 1;
+  daemon.stats.step.note(plan, 1, {.layer_bytes = 5}, Duration{}, Duration{});
+  daemon.stats.step.note(plan, 1, {.layer_bytes = 5}, milliseconds(1), Duration{});
+  EXPECT_EQ(daemon.value("sluice_last_step_bandwidth_utilization_ratio"), 0);
+  EXPECT_EQ(daemon.value("sluice_step_predicted_ratio_count"), 0);
+}
+
+TEST(Metrics, LengthsAreObservedOfRequestsThatRanToTheirEnd) {
+  Daemon daemon;
+  const RequestEnd end{.prompt_tokens = 100, .cached_tokens = 64, .output_tokens = 7, .max_tokens = 50, .choices = 2};
+  daemon.metrics.observe_request(end);
+  EXPECT_EQ(daemon.value("sluice_request_prompt_tokens_sum"), 100);
+  EXPECT_EQ(daemon.value("sluice_request_computed_prompt_tokens_sum"), 36);
+  EXPECT_EQ(daemon.value("sluice_request_output_tokens_sum"), 7);
+  EXPECT_EQ(daemon.value("sluice_request_max_tokens_sum"), 50);
+  EXPECT_EQ(daemon.value("sluice_request_choices_sum"), 2);
+  RequestEnd cancelled = end;
+  cancelled.outcome = Outcome::kCancelled;
+  daemon.metrics.observe_request(cancelled);
+  EXPECT_EQ(daemon.value("sluice_request_prompt_tokens_count"), 1);
+}
+
+TEST(Metrics, TenantsHaveLabelsOfTheirOwnUpToTheLimit) {
+  Daemon daemon({.tenants_max = 2});
+  for (const char* const tenant : {"a", "b", "c", "d", "a"})
+    daemon.metrics.observe_request({.tenant = tenant, .prompt_tokens = 10, .output_tokens = 1});
+  daemon.metrics.observe_first_token("c", milliseconds(3));
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"a\"}"), 2);
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"b\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"other\"}"), 2);
+  EXPECT_EQ(daemon.value("sluice_tenant_tokens_total{kind=\"prompt\",tenant=\"other\"}"), 20);
+  EXPECT_EQ(daemon.value("sluice_tenant_time_to_first_token_seconds_count{tenant=\"other\"}"), 1);
+  EXPECT_EQ(daemon.scrape().count("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"c\"}"), 0U);
+}
+
+TEST(Metrics, NoTenantIsTheDefaultOneAndStrangeNamesStayReadable) {
+  Daemon daemon;
+  daemon.metrics.observe_request({.tenant = ""});
+  daemon.metrics.observe_request({.tenant = "other"});
+  daemon.metrics.observe_request({.tenant = "a\"\n\xff"});
+  daemon.metrics.observe_request({.outcome = Outcome::kInvalid});
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"default\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"other\"}"), 1);
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"invalid\",tenant=\"default\"}"), 0);
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"a\\\"\\n\xef\xbf\xbd\"}"), 1);
 }
 
 TEST(Metrics, BuildInfoNamesWhatRunsWhateverTheBytes) {
   EXPECT_EQ(Daemon().value("sluice_build_info{device=\"cpu\",model=\"tiny\",version=\"1.2.3\"}"), 1);
   const scheduler::LoopStats stats;
-  const std::string text = Metrics(stats, "1", "a\"b\\c\nd\xff", "cpu").scrape();
+  const std::string text =
+      Metrics(stats, ManualClock(), {.version = "1", .model = "a\"b\\c\nd\xff", .device = "cpu"}).scrape();
   EXPECT_NE(text.find(R"(model="a\"b\\c\nd)"
                       "\xef\xbf\xbd\""),
             std::string::npos)
@@ -266,7 +346,8 @@ TEST(Metrics, TakesObservationsAndScrapesFromManyThreads) {
     threads.emplace_back([&daemon] {
       for (int n = 0; n < 200; ++n) {
         daemon.metrics.observe_token_gap(milliseconds(1));
-        daemon.metrics.observe_request(Outcome::kStop, 1, 1, milliseconds(1), milliseconds(1));
+        daemon.metrics.observe_request(
+            {.prompt_tokens = 1, .output_tokens = 1, .queue = milliseconds(1), .end_to_end = milliseconds(1)});
         if (n % 50 == 0) static_cast<void>(daemon.metrics.scrape());
       }
     });

@@ -115,7 +115,7 @@ class Session : public ::testing::Test {
   const std::unique_ptr<engine::Tokenizer> tokenizer_ = byte_tokenizer();
   ManualClock clock_;
   scheduler::LoopStats stats_;
-  Metrics metrics_{stats_, "0", "bytes", "script"};
+  Metrics metrics_{stats_, clock_, {}};
   scheduler::Mailbox mailbox_{10};
   const std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
   AnswerTerms terms_;

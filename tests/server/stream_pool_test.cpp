@@ -53,7 +53,7 @@ class StreamPoolTest : public ::testing::Test {
   const std::unique_ptr<engine::Tokenizer> tokenizer_ = byte_tokenizer();
   const SteadyClock clock_;
   scheduler::LoopStats stats_;
-  Metrics metrics_{stats_, "0", "bytes", "script"};
+  Metrics metrics_{stats_, clock_, {}};
   scheduler::Mailbox mailbox_{10};
 };
 
