@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "scheduler/step_stats.h"
+#include "scheduler/step_timeline.h"
 
 namespace sluice::scheduler {
 
@@ -56,6 +57,7 @@ struct LoopStats {
   std::atomic<int64_t> tick_began_ns{0};
   std::atomic<uint64_t> last_step_ns{0};  ///< duration of the last step
   StepStats step;
+  StepTimeline timeline;                  ///< the last steps, one by one
 };
 
 }  // namespace sluice::scheduler

@@ -48,9 +48,13 @@ void ServingLoop::tick() {
     // or refused.
     publish();
     hand_over();
+    const Duration predicted = scheduler_.step_time().predict(load_of(plan));
     step(plan);
+    publish();
+    publish_step(plan, predicted);
+  } else {
+    publish();
   }
-  publish();
   hand_over();
   stats_.tick_began_ns.store(0, kRelaxed);
 }
@@ -113,6 +117,20 @@ void ServingLoop::publish(const SchedulerConfig& limits) {
   stats_.tokens_per_step.store(limits.tokens_per_step, kRelaxed);
   stats_.tpot_target_ms.store(limits.tpot_target_ms, kRelaxed);
   stats_.max_queued_requests.store(limits.max_queued_requests, kRelaxed);
+}
+
+/// The plan's counts stay as they are until the next one is made; everything else was published before.
+void ServingLoop::publish_step(const StepPlan& plan, Duration predicted) {
+  stats_.timeline.append({.ended = clock_.now(),
+                          .took = Duration(static_cast<int64_t>(stats_.last_step_ns.load(kRelaxed))),
+                          .predicted = predicted,
+                          .decode_rows = plan.decode_rows,
+                          .prefill_tokens = plan.prefill_tokens,
+                          .running = stats_.running.load(kRelaxed),
+                          .waiting = stats_.waiting.load(kRelaxed),
+                          .blocks_used = stats_.blocks_used.load(kRelaxed),
+                          .blocks_reserved = stats_.blocks_reserved.load(kRelaxed),
+                          .blocks_cached = stats_.blocks_cached.load(kRelaxed)});
 }
 
 void ServingLoop::publish(const StepPrices& prices) {

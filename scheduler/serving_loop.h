@@ -40,6 +40,7 @@ class ServingLoop {
   void publish(const SchedulerConfig& limits);
   void publish(const SchedulerTotals& totals);
   void publish(const StepPrices& prices);
+  void publish_step(const StepPlan& plan, Duration predicted);
   void hand_over();
 
   Scheduler& scheduler_;
