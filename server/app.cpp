@@ -123,7 +123,10 @@ int serve(const Config& config, const AppEnvironment& environment, SignalDesk& d
 
 }  // namespace
 
-App::App(const Config& config, AppEnvironment environment) : config_(config), environment_(std::move(environment)) {}
+App::App(const Config& config, AppEnvironment environment)
+    : config_(config),
+      environment_(std::move(environment)),
+      live_page_(environment_.clock, environment_.version, [this] { return readiness_.load(); }) {}
 
 App::~App() {
   if (admin_server_ != nullptr) admin_server_->stop(Duration{});
@@ -154,6 +157,8 @@ Status App::start() {
   grpc_services_.open(core_->front());
   http_front_.emplace(http_front());
   http_api_.open(*http_front_);
+  live_front_.emplace(live_front());
+  live_page_.open(*live_front_);
   set_serving(true);
   readiness_.store(Readiness::kReady);
   log_start(began);
@@ -205,8 +210,19 @@ HttpFront App::http_front() {
   return front;
 }
 
+LiveFront App::live_front() const {
+  return {.model = host_.served,
+          .stats = core_->stats(),
+          .recent = core_->recent(),
+          .limits = core_->front().limits,
+          .stall_timeout = std::chrono::milliseconds(config_.server.stall_timeout_ms),
+          .block_size = config_.kv.block_size,
+          .has_chat_template = host_.chat_template.ok()};
+}
+
 std::vector<HttpRoute> App::routes() {
   std::vector<HttpRoute> routes = http_api_.routes();
+  std::ranges::move(live_page_.routes(), std::back_inserter(routes));
   std::ranges::move(observation_routes(), std::back_inserter(routes));
   return routes;
 }

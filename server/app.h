@@ -22,6 +22,7 @@
 #include "server/http_api.h"
 #include "server/http_front.h"
 #include "server/http_server.h"
+#include "server/live_page.h"
 #include "server/model_host.h"
 #include "server/observability_routes.h"
 #include "server/request_trace.h"
@@ -75,6 +76,7 @@ class App {
   std::vector<HttpRoute> observation_routes();
   ChatPrompter chat_prompter() const;
   HttpFront http_front();
+  LiveFront live_front() const;
   void log_start(TimePoint began) const;
 
   const Config config_;
@@ -91,6 +93,8 @@ class App {
   std::unique_ptr<RequestTrace> trace_;
   std::unique_ptr<ServingCore> core_;
   std::optional<HttpFront> http_front_;
+  std::optional<LiveFront> live_front_;
+  LivePage live_page_;
   HttpApi http_api_;                         // its workers use what stands above
   std::unique_ptr<HttpServer> http_server_;  // after what its handlers look at, so that it ends before
   std::unique_ptr<GrpcServer> grpc_server_;

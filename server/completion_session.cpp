@@ -115,15 +115,32 @@ void CompletionSession::on(const scheduler::TokenSampled& sampled) {
 void CompletionSession::count_token(Choice& choice, const scheduler::TokenSampled& sampled) {
   if (!first_token_) {
     first_token_ = sampled.time;
-    services_.metrics.observe_first_token(terms_.tenant, sampled.time - terms_.arrival);
+    observe_first_token(sampled.time);
   }
   if (choice.token_count == 0) {
     choice.first_token = sampled.time;
   } else {
-    services_.metrics.observe_token_gap(sampled.time - choice.last_token);
+    observe_token_gap(sampled.time, sampled.time - choice.last_token);
   }
   choice.last_token = sampled.time;
   ++choice.token_count;
+}
+
+void CompletionSession::observe_first_token(TimePoint time) {
+  services_.metrics.observe_first_token(terms_.tenant, time - terms_.arrival);
+  if (services_.recent != nullptr) services_.recent->first_token.observe(time, time - terms_.arrival);
+}
+
+void CompletionSession::observe_token_gap(TimePoint time, Duration gap) {
+  services_.metrics.observe_token_gap(gap);
+  if (services_.recent != nullptr) services_.recent->token_gap.observe(time, gap);
+}
+
+void CompletionSession::observe_sequence(const scheduler::Ledger& ledger) {
+  services_.metrics.observe_sequence(ledger);
+  if (services_.recent == nullptr || ledger.output_tokens < 2) return;
+  services_.recent->per_output_token.observe(ledger.last_token,
+                                             (ledger.last_token - ledger.first_token) / (ledger.output_tokens - 1));
 }
 
 std::string CompletionSession::next_text(Choice& choice, int32_t token) {
@@ -148,7 +165,7 @@ void CompletionSession::on(const scheduler::SequenceFinished& finished) {
   seen.output_tokens = choice.token_count;
   seen.first_token = choice.first_token;
   seen.last_token = choice.last_token;
-  services_.metrics.observe_sequence(seen);
+  observe_sequence(seen);
 
   if (open_choices_ > 0) {
     tell(end_of(finished.sequence, finished.reason));

@@ -14,6 +14,7 @@
 #include "server/answer_terms.h"
 #include "server/completion_sink.h"
 #include "server/key_use.h"
+#include "server/latency_window.h"
 #include "server/metrics.h"
 #include "server/request_trace.h"
 #include "server/session.h"
@@ -26,7 +27,8 @@ struct SessionServices {
   scheduler::Mailbox& mailbox;  ///< for the cancels that a stop string or a slow reader causes
   Metrics& metrics;
   const Clock& clock;
-  RequestTrace* trace = nullptr;  ///< null: none is written
+  RequestTrace* trace = nullptr;      ///< null: none is written
+  RecentLatencies* recent = nullptr;  ///< null: nobody looks
 };
 
 /// Turns the loop's events of one request into what its client is told: tokens into text, stop strings into ends,
@@ -73,6 +75,9 @@ class CompletionSession final : public Session {
   void echo_prompt(std::vector<TokenReport> tokens);
   std::string next_text(Choice& choice, int32_t token);
   void count_token(Choice& choice, const scheduler::TokenSampled& sampled);
+  void observe_first_token(TimePoint time);
+  void observe_token_gap(TimePoint time, Duration gap);
+  void observe_sequence(const scheduler::Ledger& ledger);
   void flush_text(int32_t index);
   ChoiceEnd end_of(int32_t index, scheduler::FinishReason reason) const;
   void tell_last_end(int32_t index, scheduler::FinishReason reason, const scheduler::Ledger& ledger);

@@ -40,10 +40,13 @@ scheduler::SchedulerConfig LimitsDesk::current() const {
 
 Status LimitsDesk::apply(std::string_view who, const scheduler::SchedulerConfig& wanted) {
   SLUICE_RETURN_IF_ERROR(at_start_.check_change(wanted));
-  const std::string changes = differences(current_, wanted);
+  const std::string changes = differences(current(), wanted);
   if (changes.empty()) return {};
   mailbox_.post(scheduler::SetLimits{wanted});
-  current_ = wanted;
+  {
+    const MutexLock lock(mutex_);
+    current_ = wanted;
+  }
   logger_.info("limits changed", {{"by", std::string(who)}, {"changes", changes}});
   return {};
 }

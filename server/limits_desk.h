@@ -8,7 +8,8 @@
 
 namespace sluice::server {
 
-/// The limits that operators see and change while the daemon serves. Thread-safe; lends mailbox and logger.
+/// The limits that operators see and change while the daemon serves. Thread-safe; lends mailbox and logger. Who only
+/// looks never waits for a change that is being logged.
 class LimitsDesk {
  public:
   LimitsDesk(const scheduler::SchedulerConfig& at_start, scheduler::Mailbox& mailbox, Logger& logger)
@@ -19,20 +20,21 @@ class LimitsDesk {
   /// nothing changes. A change is logged with its old and new values; `who` asked for it.
   template <typename Edit>
   Result<scheduler::SchedulerConfig> change(std::string_view who, const Edit& edit) {
-    const MutexLock lock(mutex_);
-    scheduler::SchedulerConfig wanted = current_;
+    const MutexLock lock(change_mutex_);
+    scheduler::SchedulerConfig wanted = current();
     edit(wanted);
     SLUICE_RETURN_IF_ERROR(apply(who, wanted));
-    return current_;
+    return wanted;
   }
 
  private:
-  Status apply(std::string_view who, const scheduler::SchedulerConfig& wanted) SLUICE_REQUIRES(mutex_);
+  Status apply(std::string_view who, const scheduler::SchedulerConfig& wanted) SLUICE_REQUIRES(change_mutex_);
 
   const scheduler::SchedulerConfig at_start_;
   scheduler::Mailbox& mailbox_;
   Logger& logger_;
-  mutable Mutex mutex_;
+  Mutex change_mutex_;   // one change after the other
+  mutable Mutex mutex_;  // held to copy, no longer
   scheduler::SchedulerConfig current_ SLUICE_GUARDED_BY(mutex_);
 };
 

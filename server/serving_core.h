@@ -21,6 +21,7 @@
 #include "server/grpc_front.h"
 #include "server/health_monitor.h"
 #include "server/intake.h"
+#include "server/latency_window.h"
 #include "server/limits_desk.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
@@ -59,6 +60,7 @@ class ServingCore {
   Intake& intake() { return intake_; }
   const scheduler::LoopStats& stats() const { return stats_; }
   const Metrics& metrics() const { return metrics_; }
+  const RecentLatencies& recent() const { return recent_; }
   Health health() const;
 
   /// Refuses new requests and waits until `deadline` for those there are and for their answers to be with the clients.
@@ -77,6 +79,7 @@ class ServingCore {
   scheduler::Mailbox mailbox_;
   scheduler::LoopStats stats_;
   Metrics metrics_;
+  RecentLatencies recent_;
   StreamPool streams_;
   LiveCalls live_calls_;
   Intake intake_;
