@@ -29,10 +29,9 @@ const blocks = {
   drawCourse() {
     const [width, height] = [this.course.clientWidth, this.course.clientHeight];
     const context = openCanvas(this.course);
-    const colours = coloursOf(this.course, ["used", "cached", "tick", "line", "soft"]);
+    const colours = coloursOf(this.course, ["used", "cached", "tick", "line"]);
     const shown = steps.kept.slice(-Math.max(1, Math.floor(width / steps.column)));
-    const room = height - 18;
-    const tallOf = (count) => Math.min(room, (count / Math.max(1, this.total)) * room);
+    const tallOf = (count) => Math.min(height, (count / Math.max(1, this.total)) * height);
     shown.forEach((step, i) => {
       const x = width - (shown.length - i) * steps.column;
       const [used, cached] = [tallOf(step.blocks_used), tallOf(step.blocks_cached)];
@@ -46,10 +45,8 @@ const blocks = {
       context.fillRect(x, height - Math.max(1.5, tallOf(step.blocks_reserved)), steps.column, 1.5);
     });
     context.fillStyle = colours.line;
-    context.fillRect(0, height - room, width, 1);
+    context.fillRect(0, 0, width, 1);
     context.fillRect(0, height - 1, width, 1);
-    context.fillStyle = colours.soft;
-    context.fillText("over the last steps: used, cached; the line is what is reserved", 0, 0);
   },
 
   /**

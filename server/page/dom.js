@@ -18,6 +18,8 @@ function make(tag, className, text) {
 const wholeFormat = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const formatCount = (value) => (value === null || value === undefined ? "–" : wholeFormat.format(value));
 
+const counted = (count, noun) => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+
 /** A duration as [number, unit], with three digits or so. */
 function splitMs(ms) {
   if (ms === null || ms === undefined) return ["–", ""];

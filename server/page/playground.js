@@ -151,7 +151,7 @@ const playground = {
     if (this.hasChat) this.turns.push({ role: "user", content: prompt }, { role: "assistant", content: answer.text });
     if (!answer.end) throw new Error("the answer ended without its last event");
     const first = answer.first === null ? "" : `; the first token was here after ${formatMs(answer.first - answer.began)}`;
-    setText("play-status", `Done: ${formatCount(answer.end.usage.completion_tokens)} tokens${first}.`);
+    setText("play-status", `Done: ${counted(answer.end.usage.completion_tokens, "token")}${first}.`);
     this.showLedger(answer.end);
   },
 
@@ -180,8 +180,8 @@ const playground = {
     byId("parts").replaceChildren(...entries, whole);
     const details = usage.prompt_tokens_details || {};
     setText("usage",
-      `${formatCount(usage.prompt_tokens)} prompt tokens, ${formatCount(details.cached_tokens || 0)} of them cached; ` +
-      `${formatCount(usage.completion_tokens)} tokens answered; TTFT ${formatMs(sluice.ttft_ms)}, TPOT ${formatMs(sluice.tpot_ms)}.`);
+      `${counted(usage.prompt_tokens, "prompt token")}, ${formatCount(details.cached_tokens || 0)} of them cached; ` +
+      `${counted(usage.completion_tokens, "token")} answered; TTFT ${formatMs(sluice.ttft_ms)}, TPOT ${formatMs(sluice.tpot_ms)}.`);
     byId("ledger").hidden = false;
   },
 

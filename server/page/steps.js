@@ -84,6 +84,9 @@ const steps = {
     const oldest = shown[0];
     const newest = shown[shown.length - 1];
     const age = (each) => formatAge(this.now - each.ended_s);
+    // Under the first column, as long as there are too few steps to fill the picture.
+    const begin = Math.max(0, this.canvas.clientWidth - this.column * shown.length);
+    byId("steps-from").style.paddingLeft = Math.min(begin, Math.max(0, this.canvas.clientWidth - 330)) + "px";
     setText("steps-from", oldest ? `step ${formatCount(oldest.number)}, ${age(oldest)}` : "");
     setText("steps-to", newest ? `step ${formatCount(newest.number)}, ${age(newest)}` : "");
   },
@@ -91,10 +94,10 @@ const steps = {
   sentence(step) {
     const foretold = step.predicted_ms === null ? "" : ` (predicted ${formatMs(step.predicted_ms)})`;
     return (
-      `Step ${formatCount(step.number)}: ${formatCount(step.decode_rows)} decode rows, ` +
-      `${formatCount(step.prefill_tokens)} prefill tokens, ${formatMs(step.took_ms)}${foretold}; ` +
+      `Step ${formatCount(step.number)}: ${counted(step.decode_rows, "decode row")}, ` +
+      `${counted(step.prefill_tokens, "prefill token")}, ${formatMs(step.took_ms)}${foretold}; ` +
       `${formatCount(step.running)} running, ${formatCount(step.waiting)} waiting, ` +
-      `${formatCount(step.blocks_used)} blocks used.`
+      `${counted(step.blocks_used, "block")} used.`
     );
   },
 
@@ -104,7 +107,7 @@ const steps = {
     const sum = (name) => shown.reduce((total, step) => total + step[name], 0);
     const times = shown.map((step) => step.took_ms).sort((a, b) => a - b);
     return (
-      `${formatCount(shown.length)} steps: ${(sum("decode_rows") / shown.length).toFixed(1)} decode rows each, ` +
+      `${counted(shown.length, "step")}: ${(sum("decode_rows") / shown.length).toFixed(1)} decode rows each, ` +
       `${formatCount(sum("prefill_tokens"))} prefill tokens in all, ` +
       `median ${formatMs(times[Math.floor(times.length / 2)])}, longest ${formatMs(times[times.length - 1])}.`
     );
@@ -211,6 +214,6 @@ const steps = {
     if (!(lane.target > 0)) return;
     context.textAlign = "center";
     context.fillStyle = colours.target;
-    context.fillText("TPOT target " + formatMs(lane.target), width / 2, lane.top + 1);
+    context.fillText((width < 420 ? "target " : "TPOT target ") + formatMs(lane.target), width / 2, lane.top + 1);
   },
 };

@@ -61,9 +61,14 @@ class Page:
         digits = "".join(c for c in text if c.isdigit() or c == ".")
         return float(digits) if digits else None
 
+    def numbers(self, *names):
+        """Several numbers in one look."""
+        texts = self.run("return [...arguments].map((name) => document.getElementById(name).textContent.replaceAll(',', ''))", *names)
+        return [float(text) if text != "–" else None for text in texts]
+
     def milliseconds(self, name):
         value = self.number(name)
-        return value if value is None or not self.text(name).endswith(("s",)) or self.text(name).endswith("ms") else value * 1000
+        return value if value is None or self.text(name).endswith("ms") else value * 1000
 
     def click(self, name):
         self.run("document.getElementById(arguments[0]).click()", name)

@@ -8,7 +8,7 @@ import signal
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
-from conftest import FORCE_NO, IS_SLOW_BUILD, Daemon, complete, control_pb, stream
+from conftest import FORCE_NO, Daemon, complete, control_pb, stream
 from live_browser import DESKTOP, PHONE, Page, load, start_chromium
 from test_chat import TEMPLATE, tiny_model
 
@@ -88,9 +88,8 @@ def bucket_of(metrics, name, share):
 
 def test_under_load_every_part_moves_and_is_right(page, server):
     with load(server, 6):
-        page.until(lambda: page.number("waiting") == 2 and page.number("running") == 4)
-        assert page.number("queue-rows") == 2 and page.number("queue-kv") == 0
-        assert server.metrics()["sluice_requests_running"] == 4
+        page.until(lambda: page.numbers("waiting", "running", "queue-rows", "queue-kv") == [2, 4, 2, 0])
+        page.until(lambda: page.numbers("running") == [server.metrics()["sluice_requests_running"]] == [4])
         before = page.run("return steps.newest()")
         page.until(lambda: page.run("return steps.newest()") > before + 5)
         page.until(lambda: (page.number("drawn-rate") or 0) > 0 and page.number("tpot-p50") is not None)
@@ -111,22 +110,29 @@ def test_under_load_every_part_moves_and_is_right(page, server):
     assert_blocks_add_up(page, server)
     metrics = server.metrics()
     assert page.run("return steps.newest()") == metrics["sluice_steps_total"]
-    if IS_SLOW_BUILD:
-        return  # the load took longer than the page looks back
     for name, family in (("ttft", "time_to_first_token"), ("tpot", "time_per_output_token"), ("itl", "inter_token_latency")):
+        count = json.loads(server.get("/live")[1])["latency"][name + "_ms"]["count"]
+        if count < metrics[f"sluice_{family}_seconds_count"]:
+            continue  # on a slow machine some are older than the page looks back
         for quantile, share in (("p50", 0.5), ("p99", 0.99)):
             low, high = bucket_of(metrics, f"sluice_{family}_seconds", share)
             assert 0.97 * low <= page.milliseconds(f"{name}-{quantile}") <= 1.03 * high, (name, quantile, low, high)
 
 
 def assert_blocks_add_up(page, server):
-    """In one look: what the page says of blocks is a whole."""
+    """What the page says of blocks, in one look, is a whole."""
     total = server.metrics()["sluice_kv_blocks_capacity"]
-    counts = page.run("return blocks.kinds.map((kind) => document.getElementById('blocks-' + kind).textContent)")
-    assert sum(int(count.replace(",", "")) for count in counts) == total
-    squares = page.run("return [...document.querySelectorAll('#blocks i')].map((each) => each.className)")
-    assert len(squares) == total, "a small pool has a square for each block"
-    assert [squares.count(kind) for kind in ("used", "reserved", "cached", "free")] == [int(count.replace(",", "")) for count in counts]
+    counts, squares = page.run(
+        "const count = (kind) => Number(document.getElementById('blocks-' + kind).textContent.replaceAll(',', ''));"
+        "return [blocks.kinds.map(count), blocks.kinds.map((kind) => document.querySelectorAll('#blocks i.' + kind).length)]")
+    assert sum(counts) == total
+    assert squares == counts, "a small pool has a square for each block"
+
+
+def test_a_large_pools_map_keeps_its_proportions(page):
+    squares = page.run("return blocks.squares({used: 5, reserved: 1500, cached: 8495, free: 0}, 10000, blocks.blocksPerSquare(10000))")
+    assert page.run("return blocks.blocksPerSquare(10000)") == 50 and len(squares) == 200
+    assert [squares.count(kind) for kind in ("used", "reserved", "cached", "free")] == [1, 30, 169, 0]
 
 
 def test_a_limit_that_changes_is_shown(page, server):
@@ -144,7 +150,7 @@ def test_arrow_keys_walk_over_the_steps(page, server):
     page.until(lambda: page.run("return steps.newest()") == newest)
     page.run("document.getElementById('steps').focus()")
     ActionChains(page.driver).send_keys(Keys.ARROW_LEFT).perform()
-    assert page.text("steps-readout").startswith(f"Step {newest:,.0f}: 1 decode rows")
+    assert page.text("steps-readout").startswith(f"Step {newest:,.0f}: 1 decode row,")
     ActionChains(page.driver).send_keys(Keys.ARROW_LEFT).perform()
     assert page.text("steps-readout").startswith(f"Step {newest - 1:,.0f}: ")
     page.run("document.querySelector('details').open = true")
@@ -180,7 +186,7 @@ def test_the_playground_streams_and_its_ledger_adds_up(page, server):
         whole = parts.pop("end to end")
         assert whole > 0 and sum(parts.values()) == pytest.approx(whole, abs=1)
         assert parts["decode"] > 0 and parts["prefill"] > 0
-        assert re.search(r"\d+ prompt tokens, \d+ of them cached; \d+ tokens answered", page.text("usage"))
+        assert re.search(r"\d+ prompt tokens, \d+ of them cached; \d+ tokens? answered", page.text("usage"))
         page.prefer("dark")
         page.shoot("live-dark-under-load")
     server.wait_idle()
@@ -326,7 +332,7 @@ def test_tab_reaches_every_control_and_shows_where_it_is(page):
 
 def test_every_control_and_picture_has_a_name(page):
     unnamed = page.run("return [...document.querySelectorAll('button, input, textarea, canvas, [role=img]')].filter(isUnnamed).map((e) => e.outerHTML)"
-                       "; function isUnnamed(e) { return !e.getAttribute('aria-label') && !e.textContent.trim() && !(e.labels && e.labels.length) }")
+                       "; function isUnnamed(e) { return !e.getAttribute('aria-label') && !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !(e.labels && e.labels.length) }")
     assert unnamed == []
     assert page.run("return document.querySelectorAll('[role=status]').length") >= 2
     page.prefer("light", motion="reduce")

@@ -73,8 +73,11 @@ class Session : public ::testing::Test {
   }
 
   void open() {
-    session_ = std::make_unique<CompletionSession>(kRequest, terms_,
-                                                   SessionServices{*tokenizer_, mailbox_, metrics_, clock_}, sink_);
+    session_ = std::make_unique<CompletionSession>(
+        kRequest, terms_,
+        SessionServices{
+            .tokenizer = *tokenizer_, .mailbox = mailbox_, .metrics = metrics_, .clock = clock_, .recent = &recent_},
+        sink_);
     take(scheduler::Accepted{});
   }
 
@@ -116,6 +119,7 @@ class Session : public ::testing::Test {
   ManualClock clock_;
   scheduler::LoopStats stats_;
   Metrics metrics_{stats_, clock_, {}};
+  RecentLatencies recent_;
   scheduler::Mailbox mailbox_{10};
   const std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
   AnswerTerms terms_;
@@ -404,6 +408,25 @@ TEST_F(B03_StopLogprobs, AStopTokenOfTheRequestHasNoTextEither) {
   finish(FinishReason::kStop);
   EXPECT_EQ(sink_->text(), "a");
   EXPECT_EQ(last_end().stop_token_id, 'b');
+}
+
+TEST_F(B25_Latency, WhatTheMetricsCountIsAlsoRememberedAsRecent) {
+  open();
+  text("abc");
+  finish(FinishReason::kLength);
+  const TimePoint now = clock_.now();
+  EXPECT_EQ(recent_.first_token.quantiles(now).count, 1);
+  EXPECT_EQ(recent_.token_gap.quantiles(now).count, 2);
+  EXPECT_EQ(recent_.per_output_token.quantiles(now).count, 1);
+  EXPECT_NEAR(to_milliseconds(*recent_.per_output_token.quantiles(now).p50), to_milliseconds(kMs), 0.03);
+}
+
+TEST_F(B25_Latency, OneTokenHasNoTimePerTokenToRemember) {
+  open();
+  text("a");
+  finish(FinishReason::kLength);
+  EXPECT_EQ(recent_.first_token.quantiles(clock_.now()).count, 1);
+  EXPECT_EQ(recent_.per_output_token.quantiles(clock_.now()).count, 0);
 }
 
 TEST_F(B25_Latency, a_OneTokenHasATtftAndNoTpot) {
