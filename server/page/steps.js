@@ -8,6 +8,7 @@ const steps = {
   chosen: null, // number of the step that is pointed at
   canvas: byId("steps"),
   column: 4, // pixels, the gap included
+  idleMin: 0.25, // seconds without a step that are marked
 
   start() {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
@@ -135,6 +136,7 @@ const steps = {
       colours: coloursOf(this.canvas, ["ink", "soft", "line", "card", "decode", "prefill", "took", "tick", "target"]),
     };
     const lane = height / 3;
+    this.drawGaps(paint, height);
     this.drawChoice(paint, height);
     this.drawLane(paint, { top: 0, height: lane, title: "decode rows", name: "decode_rows", colour: () => "decode" });
     this.drawLane(paint, { top: lane, height: lane, title: "prefill tokens", name: "prefill_tokens", colour: () => "prefill" });
@@ -146,6 +148,20 @@ const steps = {
 
   x(paint, index) {
     return paint.width - (paint.shown.length - index) * this.column;
+  },
+
+  /** Between these two the daemon had nothing to do for a while, or steps went by that nobody looked at. */
+  isGap(before, step) {
+    const idle = step.ended_s - step.took_ms / 1000 - before.ended_s;
+    return step.number !== before.number + 1 || idle > this.idleMin;
+  },
+
+  drawGaps(paint, height) {
+    paint.context.fillStyle = paint.colours.soft;
+    paint.shown.forEach((step, i) => {
+      if (i === 0 || !this.isGap(paint.shown[i - 1], step)) return;
+      for (let y = 0; y < height - 6; y += 6) paint.context.fillRect(this.x(paint, i) - 1, y, 1, 3);
+    });
   },
 
   drawChoice(paint, height) {

@@ -158,6 +158,12 @@ def test_arrow_keys_walk_over_the_steps(page, server):
     page.until(lambda: f"{server.metrics()['sluice_steps_total']:,.0f}" in page.text("steps-rows"))
 
 
+def test_the_timeline_marks_where_the_daemon_had_nothing_to_do(page):
+    before, at_once, later, unseen = ({"number": number, "ended_s": ended, "took_ms": 10} for number, ended in ((1, 5), (2, 5.02), (2, 6), (9, 5.02)))
+    is_gap = "return steps.isGap(arguments[0], arguments[1])"
+    assert [page.run(is_gap, before, step) for step in (at_once, later, unseen)] == [False, True, True]
+
+
 def test_live_answers_quickly_and_with_what_metrics_say(server):
     complete(server.stub, "Hi", max_tokens=4, bias=FORCE_NO)
     server.wait_idle()
