@@ -57,7 +57,7 @@ struct LoopStats {
   std::atomic<int64_t> tick_began_ns{0};
   std::atomic<uint64_t> last_step_ns{0};  ///< duration of the last step
   StepStats step;
-  StepTimeline timeline;                  ///< the last steps, one by one
+  StepTimeline timeline;  ///< the last steps, one by one
 };
 
 }  // namespace sluice::scheduler

@@ -49,7 +49,7 @@ void ServingLoop::tick() {
     publish();
     hand_over();
     const Duration predicted = scheduler_.step_time().predict(load_of(plan));
-    step(plan);
+    step(plan, predicted);
     publish();
     publish_step(plan, predicted);
   } else {
@@ -69,24 +69,23 @@ void ServingLoop::handle_commands() {
   for (Command& command : commands_) std::visit(handler, command);
 }
 
-void ServingLoop::step(const StepPlan& plan) {
+void ServingLoop::step(const StepPlan& plan, Duration predicted) {
   build_batch(plan, scheduler_.pool().block_size(), batch_);
   stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
-  Result<engine::StepOutput> output = execute(plan);
+  Result<engine::StepOutput> output = execute(plan, predicted);
   if (!output.ok()) {
     return scheduler_.fail_all(internal_error("the engine failed: " + output.status().message()), clock_.now());
   }
   scheduler_.commit(plan, std::move(output).value(), clock_.now());
 }
 
-Result<engine::StepOutput> ServingLoop::execute(const StepPlan& plan) {
+Result<engine::StepOutput> ServingLoop::execute(const StepPlan& plan, Duration predicted) {
   const TimePoint began = clock_.now();
   Result<engine::StepOutput> output = executor_.step(batch_);
   const Duration took = clock_.now() - began;
   stats_.last_step_ns.store(static_cast<uint64_t>(took.count()), kRelaxed);
   if (output.ok()) {
-    stats_.step.note(plan, static_cast<int64_t>(output->samples.size()), costs_, took,
-                     scheduler_.step_time().predict(load_of(plan)));
+    stats_.step.note(plan, static_cast<int64_t>(output->samples.size()), costs_, took, predicted);
   }
   stats_.steps.fetch_add(1, kRelaxed);
   return output;

@@ -34,8 +34,8 @@ class ServingLoop {
 
  private:
   void handle_commands();
-  void step(const StepPlan& plan);
-  Result<engine::StepOutput> execute(const StepPlan& plan);
+  void step(const StepPlan& plan, Duration predicted);
+  Result<engine::StepOutput> execute(const StepPlan& plan, Duration predicted);
   void publish();
   void publish(const SchedulerConfig& limits);
   void publish(const SchedulerTotals& totals);

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "server/ask_kind.h"
+#include "server/trace_context.h"
 
 namespace sluice::server {
 
@@ -20,6 +22,9 @@ struct AnswerTerms {
   int32_t max_tokens = 0;  ///< per choice
   int32_t priority = 0;
   std::string tenant;
+  TraceContext trace;
+  std::string client_id;  ///< what the client calls the request (x-request-id); empty: nothing
+  AskKind kind = AskKind::kCompletion;
   TimePoint arrival;
   TimePoint deadline = TimePoint::max();
 };

@@ -10,10 +10,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counter_random.h"
 #include "base/mutex.h"
 #include "base/signal_watcher.h"
+#include "engine/utf8.h"
 #include "server/config_file.h"
+#include "server/http_post.h"
 #include "server/open_file_limit.h"
+#include "server/request_log.h"
 
 namespace sluice::server {
 
@@ -22,6 +26,8 @@ namespace {
 constexpr Duration kUpdatePeriod = std::chrono::seconds(1);
 /// What failed at the end of the drain time may still reach its client for so long.
 constexpr Duration kLastWords = std::chrono::milliseconds(500);
+/// For a collector of traces to take a body.
+constexpr Duration kExportPatience = std::chrono::seconds(3);
 /// For answers that are written, but not yet sent.
 constexpr Duration kFlushPatience = std::chrono::milliseconds(250);
 
@@ -139,9 +145,7 @@ Status App::start() {
   SLUICE_ASSIGN_OR_RETURN(access_, Access::open(config_.security.api_keys_path));
   SLUICE_RETURN_IF_ERROR(listen());
   SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.clock, environment_.version));
-  if (!config_.log.trace_path.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(trace_, RequestTrace::open(config_.log.trace_path, environment_.wall_clock));
-  }
+  SLUICE_RETURN_IF_ERROR(open_journal());
   core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
                                                                   .access = *access_,
                                                                   .executor = *host_.executor,
@@ -149,10 +153,12 @@ Status App::start() {
                                                                   .wall_clock = environment_.wall_clock,
                                                                   .logger = environment_.logger,
                                                                   .chat_prompter = chat_prompter(),
-                                                                  .trace = trace_.get(),
+                                                                  .journal = &journal_,
+                                                                  .exporter = exporter_,
                                                                   .seed = environment_.seed,
                                                                   .cache_secret = environment_.cache_secret,
                                                                   .block_count = host_.block_count});
+  if (trace_ != nullptr) trace_->watch(core_->stats());
   observed_.store(core_.get());
   grpc_services_.open(core_->front());
   http_front_.emplace(http_front());
@@ -162,6 +168,28 @@ Status App::start() {
   set_serving(true);
   readiness_.store(Readiness::kReady);
   log_start(began);
+  return {};
+}
+
+/// Who is told of each request that ends.
+Status App::open_journal() {
+  if (!config_.log.trace_path.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(auto trace, RequestTrace::open(config_.log.trace_path, environment_.wall_clock));
+    trace_ = trace.get();
+    journal_.add(std::move(trace));
+  }
+  if (config_.log.requests) journal_.add(std::make_unique<RequestLog>(environment_.logger));
+  if (config_.tracing.otlp_url.empty()) return {};
+  SLUICE_ASSIGN_OR_RETURN(HttpUrl url, parse_http_url("tracing.otlp_url", config_.tracing.otlp_url));
+  auto exporter = std::make_unique<SpanExporter>(SpanExporter::Parts{
+      .resource = {config_.tracing.service_name, environment_.version, engine::sanitize_utf8(host_.served.name)},
+      .post = [url = std::move(url)](const std::string& body) { return post_json(url, body, kExportPatience); },
+      .clock = environment_.clock,
+      .wall_clock = environment_.wall_clock,
+      .logger = environment_.logger,
+      .seed = random_bits(environment_.seed, 1)});
+  exporter_ = exporter.get();
+  journal_.add(std::move(exporter));
   return {};
 }
 
@@ -244,7 +272,7 @@ std::vector<HttpRoute> App::observation_routes() {
 void App::log_start(TimePoint began) const {
   Logger& logger = environment_.logger;
   logger.info("configuration: " + effective_config_line(config_));
-  logger.info("serving", {{"model", host_.served.name},
+  logger.info("serving", {{"model", engine::sanitize_utf8(host_.served.name)},
                           {"device", host_.served.device},
                           {"context", std::to_string(host_.served.context_length)},
                           {"kv_blocks", std::to_string(host_.block_count)},
@@ -320,7 +348,8 @@ int run_app(const Config& config, std::string_view version) {
   });
   const SteadyClock clock;
   const auto wall_clock = [] { return std::chrono::system_clock::now(); };
-  Logger logger(stderr, log_level(config.log.level), wall_clock);
+  const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
+  Logger logger(stderr, log_level(config.log.level), wall_clock, format);
   raise_open_file_limit();
   return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, desk);
 }

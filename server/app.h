@@ -25,8 +25,10 @@
 #include "server/live_page.h"
 #include "server/model_host.h"
 #include "server/observability_routes.h"
+#include "server/request_journal.h"
 #include "server/request_trace.h"
 #include "server/serving_core.h"
+#include "server/span_exporter.h"
 #include "server/tls_files.h"
 
 namespace sluice::server {
@@ -69,6 +71,7 @@ class App {
 
  private:
   Status listen();
+  Status open_journal();
   void set_serving(bool serving);
   void update_health();
   void reload_tls();
@@ -90,7 +93,9 @@ class App {
   GrpcServices grpc_services_;
   std::unique_ptr<Access> access_;
   ModelHost host_;
-  std::unique_ptr<RequestTrace> trace_;
+  RequestJournal journal_;
+  const SpanExporter* exporter_ = nullptr;  // in the journal
+  RequestTrace* trace_ = nullptr;           // the same
   std::unique_ptr<ServingCore> core_;
   std::optional<HttpFront> http_front_;
   std::optional<LiveFront> live_front_;

@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/ask_kind.h"
 #include "server/chat_prompter.h"
 #include "server/json_text.h"
 #include "sluice/v1/inference.pb.h"
 
 namespace sluice::server {
-
-enum class AskKind { kCompletion, kChat };
 
 /// How the client wants to be answered.
 struct AnswerWish {

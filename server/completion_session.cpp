@@ -76,7 +76,9 @@ void CompletionSession::on(const scheduler::Refused& refused) {
   lease_.release();
   tell(RequestDenied{refused.status});
   services_.metrics.observe_request({.outcome = outcome_of_refusal(refused.status), .tenant = terms_.tenant});
-  trace(outcome_of_refusal(refused.status), services_.clock.now());
+  const TimePoint now = services_.clock.now();
+  record(outcome_of_refusal(refused.status), {.arrival = terms_.arrival, .computed = now}, now,
+         refused.status.message());
   done_ = true;
 }
 
@@ -233,10 +235,10 @@ void CompletionSession::on(const scheduler::RequestFailed& failed) {
 void CompletionSession::fail(const Status& status, const scheduler::Ledger& ledger) {
   lease_.release();
   if (!reader_gone_) sink_->deliver(RequestError{status, {usage(), timing(ledger)}});
-  finish(outcome_of_failure(status), ledger);
+  finish(outcome_of_failure(status), ledger, status.message());
 }
 
-void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger) {
+void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger, std::string error) {
   const Usage used = usage();
   const TimePoint now = services_.clock.now();
   services_.metrics.observe_request({.outcome = outcome,
@@ -249,25 +251,28 @@ void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger)
                                      .queue = queue_.value_or(ledger.queue),
                                      .end_to_end = now - terms_.arrival});
   services_.metrics.observe_ledger(ledger, now - timing(ledger).computed);
-  trace(outcome, now);
+  record(outcome, timing(ledger), now, std::move(error));
   done_ = true;
 }
 
-void CompletionSession::trace(Outcome outcome, TimePoint now) const {
-  if (services_.trace == nullptr) return;
-  const Usage used = usage();
-  services_.trace->append({.since_arrival = now - terms_.arrival,
+void CompletionSession::record(Outcome outcome, const RequestTiming& timing, TimePoint now, std::string error) const {
+  if (services_.journal == nullptr) return;
+  services_.journal->note({.id = id_,
+                           .client_id = terms_.client_id,
+                           .trace = terms_.trace,
+                           .outcome = outcome,
+                           .error = std::move(error),
+                           .tenant = terms_.tenant,
+                           .is_chat = terms_.kind == AskKind::kChat,
+                           .priority = terms_.priority,
+                           .choice_count = terms_.choice_count,
+                           .max_tokens = terms_.max_tokens,
+                           .usage = usage(),
+                           .timing = timing,
+                           .ended = now,
                            .until_deadline = terms_.deadline == TimePoint::max()
                                                  ? std::nullopt
-                                                 : std::optional(terms_.deadline - terms_.arrival),
-                           .prompt_tokens = used.prompt_tokens,
-                           .cached_tokens = used.cached_tokens,
-                           .max_tokens = terms_.max_tokens,
-                           .completion_tokens = used.completion_tokens,
-                           .choice_count = terms_.choice_count,
-                           .priority = terms_.priority,
-                           .tenant = terms_.tenant,
-                           .outcome = outcome});
+                                                 : std::optional(terms_.deadline - terms_.arrival)});
 }
 
 Outcome CompletionSession::outcome_of_ends() const {

@@ -16,7 +16,7 @@
 #include "server/key_use.h"
 #include "server/latency_window.h"
 #include "server/metrics.h"
-#include "server/request_trace.h"
+#include "server/request_record.h"
 #include "server/session.h"
 
 namespace sluice::server {
@@ -27,8 +27,9 @@ struct SessionServices {
   scheduler::Mailbox& mailbox;  ///< for the cancels that a stop string or a slow reader causes
   Metrics& metrics;
   const Clock& clock;
-  RequestTrace* trace = nullptr;      ///< null: none is written
-  RecentLatencies* recent = nullptr;  ///< null: nobody looks
+  RequestObserver* journal = nullptr;  ///< told of every request that ends; null: nobody is
+  RecentLatencies* recent = nullptr;   ///< null: nobody looks
+  double trace_ratio = 0;              ///< of requests that begin a trace, the share that is sampled
 };
 
 /// Turns the loop's events of one request into what its client is told: tokens into text, stop strings into ends,
@@ -83,8 +84,8 @@ class CompletionSession final : public Session {
   void tell_last_end(int32_t index, scheduler::FinishReason reason, const scheduler::Ledger& ledger);
   void note_reason(int32_t index, scheduler::FinishReason reason);
   void fail(const Status& status, const scheduler::Ledger& ledger);
-  void finish(Outcome outcome, const scheduler::Ledger& ledger);
-  void trace(Outcome outcome, TimePoint now) const;
+  void finish(Outcome outcome, const scheduler::Ledger& ledger, std::string error = {});
+  void record(Outcome outcome, const RequestTiming& timing, TimePoint now, std::string error) const;
   Outcome outcome_of_ends() const;
   Usage usage() const;
   RequestTiming timing(const scheduler::Ledger& ledger) const;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kvcache/pool_size.h"
+#include "server/http_url.h"
 #include "server/listen_address.h"
 #include "server/metric_bounds.h"
 
@@ -134,12 +135,21 @@ Status SecuritySection::validate() const {
 
 Status LogSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_length("log.trace_path", trace_path, 4096));
+  SLUICE_RETURN_IF_ERROR(check_choice("log.format", format, {"text", "json"}));
   return check_choice("log.level", level, {"debug", "info", "warning", "error"});
 }
 
 Status MetricsSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_range("metrics.max_tenants", max_tenants, 0, 1024));
   return metric_bounds(*this).status();
+}
+
+Status TracingSection::validate() const {
+  SLUICE_RETURN_IF_ERROR(check_length("tracing.otlp_url", otlp_url, 4096));
+  if (!otlp_url.empty()) SLUICE_RETURN_IF_ERROR(parse_http_url("tracing.otlp_url", otlp_url).status());
+  if (!(sample_ratio >= 0 && sample_ratio <= 1)) return invalid_field("tracing.sample_ratio", "must be from 0 to 1");
+  if (service_name.empty()) return invalid_field("tracing.service_name", "must not be empty");
+  return check_length("tracing.service_name", service_name, 256);
 }
 
 Status Config::validate() const {
@@ -150,6 +160,7 @@ Status Config::validate() const {
   SLUICE_RETURN_IF_ERROR(server.validate());
   SLUICE_RETURN_IF_ERROR(security.validate());
   SLUICE_RETURN_IF_ERROR(metrics.validate());
+  SLUICE_RETURN_IF_ERROR(tracing.validate());
   SLUICE_RETURN_IF_ERROR(check_admin_is_guarded(*this));
   return log.validate();
 }

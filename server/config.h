@@ -78,7 +78,9 @@ struct SecuritySection {
 
 /// Section `log`.
 struct LogSection {
-  std::string level = "info";  ///< debug, info, warning or error
+  std::string level = "info";   ///< debug, info, warning or error
+  std::string format = "text";  ///< text or json
+  bool requests = false;        ///< a line for each request that ends
   std::string trace_path;  ///< file that a line per finished request is appended to; empty: none; at most 4096 bytes
 
   Status validate() const;
@@ -101,6 +103,15 @@ struct MetricsSection {
   Status validate() const;
 };
 
+/// Section `tracing`.
+struct TracingSection {
+  std::string otlp_url;                 ///< http://host:port/path of an OTLP/HTTP collector; empty: nothing is exported
+  double sample_ratio = 1;              ///< of requests without a traceparent, 0 to 1
+  std::string service_name = "sluice";  ///< 1 to 256 bytes
+
+  Status validate() const;
+};
+
 /// Everything that can be configured; the defaults are those of configs/default.yaml. A new field also joins
 /// for_each_key (config_keys.h).
 struct Config {
@@ -112,6 +123,7 @@ struct Config {
   SecuritySection security;
   LogSection log;
   MetricsSection metrics;
+  TracingSection tracing;
 
   /// The first key that is out of bounds.
   Status validate() const;

@@ -10,7 +10,7 @@ namespace sluice::server {
 /// Structured bindings name every field, so a field or section that is added but not listed here doesn't compile.
 template <typename AnyConfig, typename Visitor>
 void for_each_key(AnyConfig& config, Visitor&& visit) {
-  auto& [model, engine, kv, scheduler, server, security, log, metrics] = config;
+  auto& [model, engine, kv, scheduler, server, security, log, metrics, tracing] = config;
   {
     auto& [path, name, max_context] = model;
     visit("model", "path", path);
@@ -76,23 +76,31 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("security", "tls_client_ca_path", tls_client_ca_path);
   }
   {
-    auto& [level, trace_path] = log;
+    auto& [level, format, requests, trace_path] = log;
     visit("log", "level", level);
+    visit("log", "format", format);
+    visit("log", "requests", requests);
     visit("log", "trace_path", trace_path);
   }
-  auto& [vllm_names, max_tenants, time_to_first_token_buckets, time_per_output_token_buckets,
-         inter_token_latency_buckets, queue_buckets, prefill_buckets, decode_buckets, end_to_end_buckets,
-         token_buckets] = metrics;
-  visit("metrics", "vllm_names", vllm_names);
-  visit("metrics", "max_tenants", max_tenants);
-  visit("metrics", "time_to_first_token_buckets", time_to_first_token_buckets);
-  visit("metrics", "time_per_output_token_buckets", time_per_output_token_buckets);
-  visit("metrics", "inter_token_latency_buckets", inter_token_latency_buckets);
-  visit("metrics", "queue_buckets", queue_buckets);
-  visit("metrics", "prefill_buckets", prefill_buckets);
-  visit("metrics", "decode_buckets", decode_buckets);
-  visit("metrics", "end_to_end_buckets", end_to_end_buckets);
-  visit("metrics", "token_buckets", token_buckets);
+  {
+    auto& [vllm_names, max_tenants, time_to_first_token_buckets, time_per_output_token_buckets,
+           inter_token_latency_buckets, queue_buckets, prefill_buckets, decode_buckets, end_to_end_buckets,
+           token_buckets] = metrics;
+    visit("metrics", "vllm_names", vllm_names);
+    visit("metrics", "max_tenants", max_tenants);
+    visit("metrics", "time_to_first_token_buckets", time_to_first_token_buckets);
+    visit("metrics", "time_per_output_token_buckets", time_per_output_token_buckets);
+    visit("metrics", "inter_token_latency_buckets", inter_token_latency_buckets);
+    visit("metrics", "queue_buckets", queue_buckets);
+    visit("metrics", "prefill_buckets", prefill_buckets);
+    visit("metrics", "decode_buckets", decode_buckets);
+    visit("metrics", "end_to_end_buckets", end_to_end_buckets);
+    visit("metrics", "token_buckets", token_buckets);
+  }
+  auto& [otlp_url, sample_ratio, service_name] = tracing;
+  visit("tracing", "otlp_url", otlp_url);
+  visit("tracing", "sample_ratio", sample_ratio);
+  visit("tracing", "service_name", service_name);
 }
 
 }  // namespace sluice::server

@@ -23,6 +23,8 @@ Result<CallTerms> call_terms(const grpc::ServerContextBase& context, const GrpcF
   CallTerms terms;
   SLUICE_ASSIGN_OR_RETURN(terms.caller, front.intake.access().admit(credentials_of(context)));
   terms.deadline = monotonic_deadline(context.deadline(), front.wall_clock(), front.intake.clock().now());
+  terms.trace = parse_traceparent(metadata(context, "traceparent"));
+  terms.client_id = usable_request_id(metadata(context, "x-request-id"));
   return terms;
 }
 

@@ -49,7 +49,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamComplete(grpc::Ca
   const GrpcFront* front = front_.load();
   const auto read_request = read<v1::CompleteRequest>(front, *context, *request);
   if (!read_request.ok()) return new RefusedStream(read_request.status());
-  return GrpcStreamCall::start(*front, *context, *read_request);
+  return GrpcStreamCall::start(*front, *context, *read_request, AskKind::kCompletion);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -57,7 +57,7 @@ grpc::ServerUnaryReactor* GrpcService::Complete(grpc::CallbackServerContext* con
   const GrpcFront* front = front_.load();
   const auto read_request = read<v1::CompleteRequest>(front, *context, *request);
   if (!read_request.ok()) return finish(*context, read_request.status());
-  return GrpcUnaryCall::start(*front, *context, *read_request, *response);
+  return GrpcUnaryCall::start(*front, *context, *read_request, AskKind::kCompletion, *response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamChat(grpc::CallbackServerContext* context,
@@ -65,7 +65,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcService::StreamChat(grpc::Callba
   const GrpcFront* front = front_.load();
   const Result<v1::CompleteRequest> chat = read_chat(front, *context, *request);
   if (!chat.ok()) return new RefusedStream(chat.status());
-  return GrpcStreamCall::start(*front, *context, *chat);
+  return GrpcStreamCall::start(*front, *context, *chat, AskKind::kChat);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Chat(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -73,7 +73,7 @@ grpc::ServerUnaryReactor* GrpcService::Chat(grpc::CallbackServerContext* context
   const GrpcFront* front = front_.load();
   const Result<v1::CompleteRequest> chat = read_chat(front, *context, *request);
   if (!chat.ok()) return finish(*context, chat.status());
-  return GrpcUnaryCall::start(*front, *context, *chat, *response);
+  return GrpcUnaryCall::start(*front, *context, *chat, AskKind::kChat, *response);
 }
 
 grpc::ServerUnaryReactor* GrpcService::Explain(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,

@@ -11,19 +11,20 @@ namespace sluice::server {
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GrpcStreamCall::start(const GrpcFront& front,
                                                                   grpc::CallbackServerContext& context,
-                                                                  const v1::CompleteRequest& request) {
+                                                                  const v1::CompleteRequest& request, AskKind kind) {
   const auto call = std::make_shared<GrpcStreamCall>(front, context);
   call->until_done_ = call;
   front.live_calls.enter();
-  call->submit(request);
+  call->submit(request, kind);
   return call.get();
 }
 
 GrpcStreamCall::GrpcStreamCall(const GrpcFront& front, grpc::CallbackServerContext& context)
     : front_(front), context_(context), id_(front.intake.next_id()), buffer_(front.stream_buffer_tokens) {}
 
-void GrpcStreamCall::submit(const v1::CompleteRequest& request) {
-  const Result<CallTerms> terms = call_terms(context_, front_);
+void GrpcStreamCall::submit(const v1::CompleteRequest& request, AskKind kind) {
+  Result<CallTerms> terms = call_terms(context_, front_);
+  if (terms.ok()) terms->kind = kind;
   const Status status = terms.ok() ? front_.intake.submit(id_, request, *terms, shared_from_this())
                                    : front_.intake.refuse(Outcome::kInvalid, terms.status());
   if (!status.ok() && take_turn()) end(status);

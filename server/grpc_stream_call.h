@@ -24,7 +24,7 @@ class GrpcStreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  public:
   /// Submits the request; the reactor is what gRPC wants from the method. The context lives until OnDone.
   static grpc::ServerWriteReactor<grpc::ByteBuffer>* start(const GrpcFront& front, grpc::CallbackServerContext& context,
-                                                           const v1::CompleteRequest& request);
+                                                           const v1::CompleteRequest& request, AskKind kind);
 
   GrpcStreamCall(const GrpcFront& front, grpc::CallbackServerContext& context);
 
@@ -34,7 +34,7 @@ class GrpcStreamCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnDone() override;
 
  private:
-  void submit(const v1::CompleteRequest& request);
+  void submit(const v1::CompleteRequest& request, AskKind kind);
   bool take_turn();
   void write_next();
   void write(const CompletionEvent& event);

@@ -9,20 +9,24 @@
 namespace sluice::server {
 
 grpc::ServerUnaryReactor* GrpcUnaryCall::start(const GrpcFront& front, grpc::CallbackServerContext& context,
-                                               const v1::CompleteRequest& request, grpc::ByteBuffer& response) {
+                                               const v1::CompleteRequest& request, AskKind kind,
+                                               grpc::ByteBuffer& response) {
   const auto call = std::make_shared<GrpcUnaryCall>(front, context, response);
   call->until_done_ = call;
   front.live_calls.enter();
-  call->submit(request);
+  call->submit(request, kind);
   return call.get();
 }
 
 GrpcUnaryCall::GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context, grpc::ByteBuffer& response)
     : front_(front), context_(context), response_(response), id_(front.intake.next_id()) {}
 
-void GrpcUnaryCall::submit(const v1::CompleteRequest& request) {
+void GrpcUnaryCall::submit(const v1::CompleteRequest& request, AskKind kind) {
   Result<CallTerms> terms = call_terms(context_, front_);
-  if (terms.ok()) terms->answer_bytes_max = front_.message_bytes_max;
+  if (terms.ok()) {
+    terms->answer_bytes_max = front_.message_bytes_max;
+    terms->kind = kind;
+  }
   const Status status = terms.ok() ? front_.intake.submit(id_, request, *terms, shared_from_this())
                                    : front_.intake.refuse(Outcome::kInvalid, terms.status());
   if (!status.ok() && begin_end()) Finish(finish_status(context_, status));

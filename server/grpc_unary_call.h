@@ -21,7 +21,7 @@ class GrpcUnaryCall final : public grpc::ServerUnaryReactor,
  public:
   /// Submits the request; the reactor is what gRPC wants from the method. Context and response live until OnDone.
   static grpc::ServerUnaryReactor* start(const GrpcFront& front, grpc::CallbackServerContext& context,
-                                         const v1::CompleteRequest& request, grpc::ByteBuffer& response);
+                                         const v1::CompleteRequest& request, AskKind kind, grpc::ByteBuffer& response);
 
   GrpcUnaryCall(const GrpcFront& front, grpc::CallbackServerContext& context, grpc::ByteBuffer& response);
 
@@ -30,7 +30,7 @@ class GrpcUnaryCall final : public grpc::ServerUnaryReactor,
   void OnDone() override;
 
  private:
-  void submit(const v1::CompleteRequest& request);
+  void submit(const v1::CompleteRequest& request, AskKind kind);
   bool begin_end();
   void answer();
 

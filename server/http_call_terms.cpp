@@ -1,6 +1,5 @@
 #include "server/http_call_terms.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace sluice::server {
@@ -8,25 +7,22 @@ namespace {
 
 constexpr std::string_view kTimeout = "x-request-timeout-ms";
 constexpr std::string_view kRequestId = "x-request-id";
-constexpr size_t kRequestIdBytesMax = 128;
-
-bool is_printable(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+std::string_view header(const HttpRequest& request, std::string_view name) {
+  const std::string* const value = request.header(name);
+  return value == nullptr ? std::string_view() : std::string_view(*value);
 }
 
 }  // namespace
 
 Credentials credentials_of(const HttpRequest& request) {
-  const auto header = [&](std::string_view name) {
-    const std::string* const value = request.header(name);
-    return value == nullptr ? std::string_view() : std::string_view(*value);
-  };
-  return {.authorization = header("authorization"), .tenant = header("x-tenant")};
+  return {.authorization = header(request, "authorization"), .tenant = header(request, "x-tenant")};
 }
 
 Result<CallTerms> call_terms(const HttpRequest& request, const HttpFront& front) {
   CallTerms terms;
   SLUICE_ASSIGN_OR_RETURN(terms.caller, front.intake.access().admit(credentials_of(request)));
+  terms.trace = parse_traceparent(header(request, "traceparent"));
+  terms.client_id = usable_request_id(header(request, kRequestId));
   const std::string* const timeout = request.header(kTimeout);
   if (timeout == nullptr) return terms;
   int64_t ms = 0;
@@ -41,9 +37,8 @@ Result<CallTerms> call_terms(const HttpRequest& request, const HttpFront& front)
 }
 
 std::string request_id(const HttpRequest& request, std::string fallback) {
-  const std::string* const id = request.header(kRequestId);
-  const bool is_usable = id != nullptr && !id->empty() && id->size() <= kRequestIdBytesMax && is_printable(*id);
-  return is_usable ? *id : fallback;
+  std::string id = usable_request_id(header(request, kRequestId));
+  return id.empty() ? fallback : id;
 }
 
 }  // namespace sluice::server

@@ -94,6 +94,7 @@ class Submission {
     if (!ask.ok()) return refuse(ask.status());
     if (!ask->wish.ignored.empty()) terms_.headers.emplace_back("x-sluice-ignored", ignored_names(ask->wish.ignored));
     terms->answer_bytes_max = answer_bytes_max(*ask);
+    terms->kind = terms_.kind;
     exchange_->when_closed([&intake = front_.intake, id = id_](HttpEnd end) {
       if (end == HttpEnd::kClientGone) intake.cancel(id);
     });

@@ -35,6 +35,12 @@ Status hold_to(const KeyLimits& limits, const v1::CompleteRequest& request, Pars
 
 }  // namespace
 
+std::string usable_request_id(std::string_view given) {
+  constexpr size_t kBytesMax = 128;
+  const bool is_printable = std::ranges::all_of(given, [](char c) { return c >= ' ' && c <= '~'; });
+  return given.size() <= kBytesMax && is_printable ? std::string(given) : std::string();
+}
+
 Intake::Intake(const ServedModel& model, const Access& access, const SessionServices& services, const PromptKeys& keys,
                StreamPool& pool, scheduler::LoopStats& stats, uint64_t seed)
     : model_(model), access_(access), services_(services), keys_(keys), pool_(pool), stats_(stats), seed_(seed) {}
@@ -47,6 +53,10 @@ Result<ParsedRequest> Intake::parse(RequestId id, const v1::CompleteRequest& req
   SLUICE_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_complete_request(request, model_, origin));
   SLUICE_RETURN_IF_ERROR(hold_to(terms.caller.limits, request, parsed));
   parsed.submission.id = id;
+  // Apart from what the request's draws depend on: its trace's id is no secret.
+  parsed.terms.trace = terms.trace ? *terms.trace : fresh_trace(~seed_, id.value, services_.trace_ratio);
+  parsed.terms.client_id = terms.client_id;
+  parsed.terms.kind = terms.kind;
   keys_.set(parsed.submission, request.cache_salt());
   return parsed;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/ids.h"
@@ -26,7 +27,13 @@ struct CallTerms {
   Caller caller = {};
   /// Of an answer in one message; a stream has no such bound.
   int64_t answer_bytes_max = std::numeric_limits<int64_t>::max();
+  std::optional<TraceContext> trace = {};  ///< nothing: the request begins a trace
+  std::string client_id = {};              ///< x-request-id; empty: none
+  AskKind kind = AskKind::kCompletion;
 };
+
+/// What a client calls its request, if that is up to 128 bytes of printable ASCII; else nothing.
+std::string usable_request_id(std::string_view given);
 
 /// The way in for every front: parses a request, holds it to its key's limits, registers its session and posts it to
 /// the loop. Thread-safe; what it is given is lent.

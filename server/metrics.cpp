@@ -15,6 +15,7 @@
 #include "engine/utf8.h"
 #include "server/loop_metrics.h"
 #include "server/metric_families.h"
+#include "server/span_exporter.h"
 #include "server/step_metrics.h"
 #include "server/tenant_metrics.h"
 #include "server/vllm_metrics.h"
@@ -34,6 +35,13 @@ prometheus::Histogram& histogram(prometheus::Registry& registry, const char* nam
 
 prometheus::Counter& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+std::vector<prometheus::MetricFamily> exporter_metrics(const SpanExporter& exporter) {
+  return {counter_family("sluice_traces_exported_total", "Requests whose spans the collector took.",
+                         {counter_value(static_cast<double>(exporter.exported()))}),
+          counter_family("sluice_traces_dropped_total", "Requests whose spans it did not take, or that did not fit.",
+                         {counter_value(static_cast<double>(exporter.dropped()))})};
 }
 
 /// One byte of a model file's name that is no UTF-8 would make Prometheus drop the whole scrape.
@@ -187,6 +195,7 @@ std::string Metrics::scrape() const {
   families.push_back(gauge_family("sluice_stall_timeout_seconds",
                                   "A tick that runs longer makes the daemon unhealthy (server.stall_timeout_ms).",
                                   {gauge_value(to_seconds(setup_.stall_timeout))}));
+  if (setup_.exporter != nullptr) std::ranges::move(exporter_metrics(*setup_.exporter), std::back_inserter(families));
   if (setup_.has_vllm_names) {
     const VllmLabels labels{.model_name = setup_.model,
                             .block_size = setup_.block_size,

@@ -13,6 +13,8 @@
 
 namespace sluice::server {
 
+class SpanExporter;
+
 /// What metrics say of the daemon that doesn't change while it serves.
 struct MetricsSetup {
   std::string version{};
@@ -26,6 +28,7 @@ struct MetricsSetup {
   MetricBounds bounds{};
   int32_t tenants_max = 32;  ///< see TenantMetrics
   bool has_vllm_names = true;
+  const SpanExporter* exporter = nullptr;  ///< lent; null: there is none
 };
 
 /// A request that has ended, however it did.

@@ -14,19 +14,20 @@ Result<std::unique_ptr<RequestTrace>> RequestTrace::open(const std::string& path
   return std::unique_ptr<RequestTrace>(new RequestTrace(file, std::move(wall_clock)));
 }
 
-void RequestTrace::append(const TracedRequest& request) {
-  const auto arrival = wall_clock_().time_since_epoch() - request.since_arrival;
+void RequestTrace::note(const RequestRecord& record) {
+  const Duration since_arrival = record.ended - record.timing.arrival;
+  const auto arrival = wall_clock_().time_since_epoch() - since_arrival;
   nlohmann::ordered_json line = {{"arrival", std::chrono::duration<double>(arrival).count()},
-                                 {"prompt_tokens", request.prompt_tokens},
-                                 {"max_tokens", request.max_tokens},
-                                 {"completion_tokens", request.completion_tokens},
-                                 {"cached_tokens", request.cached_tokens},
-                                 {"n", request.choice_count},
-                                 {"priority", request.priority},
-                                 {"tenant", request.tenant},
-                                 {"outcome", std::string(outcome_name(request.outcome))},
-                                 {"seconds", to_seconds(request.since_arrival)}};
-  if (request.until_deadline) line["deadline_ms"] = to_milliseconds(*request.until_deadline);
+                                 {"prompt_tokens", record.usage.prompt_tokens},
+                                 {"max_tokens", record.max_tokens},
+                                 {"completion_tokens", record.usage.completion_tokens},
+                                 {"cached_tokens", record.usage.cached_tokens},
+                                 {"n", record.choice_count},
+                                 {"priority", record.priority},
+                                 {"tenant", record.tenant},
+                                 {"outcome", std::string(outcome_name(record.outcome))},
+                                 {"seconds", to_seconds(since_arrival)}};
+  if (record.until_deadline) line["deadline_ms"] = to_milliseconds(*record.until_deadline);
   if (stats_ != nullptr) {
     const scheduler::StepPriceStats& prices = stats_->step_prices;
     line["step_ms"] = {{"fixed", prices.fixed_ms.load()},

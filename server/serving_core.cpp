@@ -10,7 +10,8 @@ Status shutdown_status() {
   return unavailable("the daemon is shutting down and its drain time is over");
 }
 
-MetricsSetup metrics_setup(const Config& config, const ServedModel& model) {
+MetricsSetup metrics_setup(const Config& config, const ServingCoreParts& parts) {
+  const ServedModel& model = parts.model;
   Result<MetricBounds> bounds = metric_bounds(config.metrics);
   SLUICE_CHECK(bounds.ok());  // Config::validate() has seen them
   return {.version = model.version,
@@ -23,7 +24,8 @@ MetricsSetup metrics_setup(const Config& config, const ServedModel& model) {
           .stall_timeout = std::chrono::milliseconds(config.server.stall_timeout_ms),
           .bounds = std::move(bounds).value(),
           .tenants_max = config.metrics.max_tenants,
-          .has_vllm_names = config.metrics.vllm_names};
+          .has_vllm_names = config.metrics.vllm_names,
+          .exporter = parts.exporter};
 }
 
 }  // namespace
@@ -35,9 +37,10 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
       pool_(parts.block_count, config.kv.block_size),
       scheduler_(config.scheduler, pool_, hasher_, config.kv.reuse_outputs),
       mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
-      metrics_(stats_, parts.clock, metrics_setup(config, parts.model)),
+      metrics_(stats_, parts.clock, metrics_setup(config, parts)),
       intake_(parts.model, parts.access,
-              {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.trace, &recent_},
+              {*parts.model.tokenizer, mailbox_, metrics_, parts.clock, parts.journal, &recent_,
+               parts.exporter == nullptr ? 0 : config.tracing.sample_ratio},
               PromptKeys(hasher_, {.block_size = config.kv.block_size,
                                    .is_enabled = config.kv.prefix_cache,
                                    .shares_across_tenants = config.kv.share_across_tenants}),
@@ -53,9 +56,7 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
              .stream_buffer_tokens = config.server.stream_buffer_tokens,
              .message_bytes_max = int64_t{config.server.max_message_mib} << 20},
       loop_(scheduler_, parts.executor, mailbox_, streams_, parts.clock, stats_),
-      loop_thread_([this] { loop_.run(); }) {
-  if (parts.trace != nullptr) parts.trace->watch(stats_);
-}
+      loop_thread_([this] { loop_.run(); }) {}
 
 ServingCore::~ServingCore() {
   // The loop ends once the mailbox is closed and empty and no request is alive; what it delivers last still finds the

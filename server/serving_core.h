@@ -25,8 +25,9 @@
 #include "server/limits_desk.h"
 #include "server/live_calls.h"
 #include "server/metrics.h"
-#include "server/request_trace.h"
+#include "server/request_record.h"
 #include "server/served_model.h"
+#include "server/span_exporter.h"
 #include "server/stream_pool.h"
 
 namespace sluice::server {
@@ -40,7 +41,8 @@ struct ServingCoreParts {
   std::function<std::chrono::system_clock::time_point()> wall_clock;
   Logger& logger;
   ChatPrompter chat_prompter;                ///< never none
-  RequestTrace* trace = nullptr;             ///< null: none is written
+  RequestObserver* journal = nullptr;        ///< told of every request that ends; null: nobody is
+  const SpanExporter* exporter = nullptr;    ///< null: spans are not exported
   uint64_t seed = 0;                         ///< for requests without one
   std::array<std::byte, 32> cache_secret{};  ///< drawn anew by each daemon; keys the prefix cache
   int32_t block_count = 0;                   ///< of the KV pool

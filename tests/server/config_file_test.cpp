@@ -167,7 +167,7 @@ TEST(ConfigFile, SurvivesHostileTexts) {
   EXPECT_NE(fault_of(",|\xff---\n---\n&a%:&a%%"), "");  // yaml-cpp 0.7 finds documents without end in it
   EXPECT_EQ(fault_of("k\xc3\x28y: 1\n"),
             "my.yaml:1: k?(y is not a known section; known are model, engine, kv, scheduler, server, security, log, "
-            "metrics");
+            "metrics, tracing");
   std::mt19937 random(1);
   const std::string pieces[] = {"kv", ":",  "\n", "  ",    "[", "]", "{",   "}",  "&a",   "*a", "\"",         "'", "|",
                                 ">",  "- ", "? ", "!!int", "#", "%", "---", "\t", "\xff", "8",  "block_size", ","};

@@ -130,6 +130,25 @@ TEST(Config, TakesOnlyKnownChoices) {
   EXPECT_EQ(fault_of([](Config& c) { c.log.level = "warn"; }), "log.level");
 }
 
+TEST(Config, MetricsAndTracesHaveBoundsToo) {
+  for (const int32_t good : {0, 1024}) EXPECT_EQ(fault_of([&](Config& c) { c.metrics.max_tenants = good; }), "");
+  for (const int32_t bad : {-1, 1025})
+    EXPECT_EQ(fault_of([&](Config& c) { c.metrics.max_tenants = bad; }), "metrics.max_tenants");
+  EXPECT_EQ(fault_of([](Config& c) { c.metrics.queue_buckets = "0.1, 1"; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.metrics.queue_buckets = "1, 0.1"; }), "metrics.queue_buckets");
+  for (const double good : {0.0, 0.5, 1.0}) EXPECT_EQ(fault_of([&](Config& c) { c.tracing.sample_ratio = good; }), "");
+  for (const double bad : {-0.001, 1.001})
+    EXPECT_EQ(fault_of([&](Config& c) { c.tracing.sample_ratio = bad; }), "tracing.sample_ratio");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.otlp_url = "http://127.0.0.1:4318/v1/traces"; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.otlp_url = "127.0.0.1:4318"; }), "tracing.otlp_url");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.otlp_url = "http://a/" + std::string(4096, 'x'); }), "tracing.otlp_url");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.service_name = std::string(256, 'x'); }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.service_name = std::string(257, 'x'); }), "tracing.service_name");
+  EXPECT_EQ(fault_of([](Config& c) { c.tracing.service_name = ""; }), "tracing.service_name");
+  EXPECT_EQ(fault_of([](Config& c) { c.log.format = "json"; }), "");
+  EXPECT_EQ(fault_of([](Config& c) { c.log.format = "xml"; }), "log.format");
+}
+
 TEST(Config, AMessageListsTheChoices) {
   Config config;
   config.log.level = "warn";

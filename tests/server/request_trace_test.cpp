@@ -35,16 +35,16 @@ class RequestTraceTest : public ::testing::Test {
 };
 
 TEST_F(RequestTraceTest, SaysWhenARequestCameAndHowLongEverythingWas) {
-  open()->append({.since_arrival = std::chrono::milliseconds(1500),
-                  .until_deadline = std::chrono::seconds(3),
-                  .prompt_tokens = 7,
-                  .cached_tokens = 4,
-                  .max_tokens = 9,
-                  .completion_tokens = 5,
-                  .choice_count = 2,
-                  .priority = -1,
-                  .tenant = "some\"one",
-                  .outcome = Outcome::kLength});
+  RequestRecord record;
+  record.ended = record.timing.arrival + std::chrono::milliseconds(1500);
+  record.until_deadline = std::chrono::seconds(3);
+  record.usage = {.prompt_tokens = 7, .completion_tokens = 5, .cached_tokens = 4};
+  record.max_tokens = 9;
+  record.choice_count = 2;
+  record.priority = -1;
+  record.tenant = "some\"one";
+  record.outcome = Outcome::kLength;
+  open()->note(record);
   ASSERT_EQ(lines().size(), 1U);
   const nlohmann::json line = lines().front();
   EXPECT_DOUBLE_EQ(line["arrival"], 998.5);
@@ -62,12 +62,12 @@ TEST_F(RequestTraceTest, SaysWhenARequestCameAndHowLongEverythingWas) {
 }
 
 TEST_F(RequestTraceTest, AppendsAndSaysWhatStepsCost) {
-  open()->append({});
+  open()->note({});
   const auto trace = open();
   scheduler::LoopStats stats;
   stats.step_prices.fixed_ms = 2.5;
   trace->watch(stats);
-  trace->append({});
+  trace->note({});
   ASSERT_EQ(lines().size(), 2U);
   EXPECT_DOUBLE_EQ(lines()[1]["step_ms"]["fixed"], 2.5);
   EXPECT_FALSE(lines()[1].contains("deadline_ms"));
