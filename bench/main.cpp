@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bench/run_command.h"
+#include "bench/program.h"
 
 int main(int argc, char** argv) {
   const sluice::SteadyClock clock;

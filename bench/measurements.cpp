@@ -5,16 +5,16 @@ namespace sluice::bench {
 void Measurements::add(const RequestOutcome& outcome) {
   ++report_.requests;
   slip_ms_.push_back(to_milliseconds(outcome.slip));
-  if (outcome.status.ok()) {
-    add_answer(outcome);
-  } else {
+  if (outcome.failure) {
     add_error(outcome);
+  } else {
+    add_answer(outcome);
   }
 }
 
 void Measurements::add_answer(const RequestOutcome& outcome) {
-  const client::StreamTiming& timing = outcome.timing;
-  report_.prompt_tokens += outcome.prompt_tokens;
+  const AnswerTiming& timing = outcome.timing;
+  report_.prompt_tokens += timing.prompt_tokens;
   report_.output_tokens += timing.completion_tokens;
   if (output_tokens_asked_ && timing.completion_tokens != *output_tokens_asked_) ++report_.short_answers;
   if (timing.ttft) ttft_ms_.push_back(to_milliseconds(*timing.ttft));
@@ -24,11 +24,10 @@ void Measurements::add_answer(const RequestOutcome& outcome) {
 }
 
 void Measurements::add_error(const RequestOutcome& outcome) {
-  const Status& status = outcome.status;
   ++report_.errors;
   error_ms_.push_back(to_milliseconds(outcome.took));
-  ErrorCount& error = report_.errors_by_code[std::string(status_code_name(status.code()))];
-  if (error.count++ == 0) error.example = status.message();
+  ErrorCount& error = report_.errors_by_code[outcome.failure->kind];
+  if (error.count++ == 0) error.example = outcome.failure->status.message();
 }
 
 Report Measurements::report(Duration duration) const {

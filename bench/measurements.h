@@ -8,18 +8,19 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/answer_timer.h"
 #include "bench/summary.h"
-#include "client/stream_stopwatch.h"
+#include "bench/target.h"
 
 namespace sluice::bench {
 
 /// How one request went.
 struct RequestOutcome {
-  Status status;
-  client::StreamTiming timing;  ///< from the moment the request was meant for
-  int32_t prompt_tokens = 0;
-  Duration slip{};  ///< how long after that moment it was sent
-  Duration took{};  ///< from its sending to its end, whatever that was
+  std::optional<Failure> failure;  ///< none: the answer is whole
+  AnswerTiming timing;             ///< from `due`
+  TimePoint due;                   ///< the moment the request was meant for
+  Duration slip{};                 ///< how long after that moment it was sent
+  Duration took{};                 ///< from its sending to its end, whatever that was
 };
 
 struct ErrorCount {
@@ -33,14 +34,14 @@ struct Report {
   int64_t requests = 0;  ///< whole answers and errors; not those that were cut off by an interrupt
   int64_t errors = 0;
   int64_t interrupted = 0;
-  int64_t short_answers = 0;  ///< whole, but not as many tokens as asked for
-  std::map<std::string, ErrorCount> errors_by_code;
+  int64_t short_answers = 0;                         ///< whole, but not as many tokens as asked for
+  std::map<std::string, ErrorCount> errors_by_code;  ///< by Failure::kind
   double duration_s = 0;
   int64_t prompt_tokens = 0;
   int64_t output_tokens = 0;
   Summary ttft_ms;   ///< one sample per answer
   Summary tpot_ms;   ///< one per answer with two tokens or more
-  Summary itl_ms;    ///< one per token but the first of each answer; see client::StreamTiming::gaps
+  Summary itl_ms;    ///< one per token but the first of each answer; see AnswerTiming::gaps
   Summary e2e_ms;    ///< one per answer
   Summary slip_ms;   ///< one per request
   Summary error_ms;  ///< one per error: how long after its sending it came

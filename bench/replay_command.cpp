@@ -1,7 +1,10 @@
 #include "bench/replay_command.h"
 
 #include <iomanip>
+#include <memory>
 #include <sstream>
+
+#include <CLI/CLI.hpp>
 
 #include "bench/summary.h"
 #include "bench/trace_file.h"
@@ -83,7 +86,36 @@ Status check(const simulation::ReplayConfig& config) {
   return {};
 }
 
+void add_replay_options(CLI::App& command, ReplayOptions& options) {
+  command.add_option("trace", options.trace_path, "The trace")->type_name("FILE")->required();
+  command.add_flag("--simulate", options.simulate, "In simulated time, without a daemon");
+  const auto add_list = [&command](const char* name, auto& list, const char* help) {
+    command.add_option(name, list, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
+  };
+  add_list("--max-running", options.max_running, "Sequences in one step; a list a,b,c is tried in turn");
+  add_list("--tokens-per-step", options.tokens_per_step, "Tokens in one step; a list");
+  add_list("--tpot-target-ms", options.tpot_target_ms, "Bound on steps with rows that decode, 0: none; a list");
+  add_list("--admission", options.admission, "adaptive, plan, reserve; a list");
+  add_list("--blocks", options.blocks, "KV blocks; a list");
+  command.add_option("--block-size", options.block_size, "Tokens in a block")->capture_default_str();
+  command.add_option("--max-queued-requests", options.max_queued_requests, "Requests that may wait")
+      ->capture_default_str();
+}
+
 }  // namespace
+
+Subcommand add_replay_command(CLI::App& program, const Output& output) {
+  const auto options = std::make_shared<ReplayOptions>();
+  CLI::App* const command = program.add_subcommand(
+      "replay", "What would other limits have done? Runs a daemon's trace (log.trace_path) through the scheduler");
+  add_replay_options(*command, *options);
+  return {.app = command, .run = [options, output] {
+            return exit_code_of(output, {}, [&]() -> Result<ExitCode> {
+              SLUICE_RETURN_IF_ERROR(run_replay(*options, output.out));
+              return kFine;
+            });
+          }};
+}
 
 Result<std::vector<simulation::ReplayConfig>> configurations(const ReplayOptions& options) {
   std::vector<simulation::ReplayConfig> configs;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "bench/subcommand.h"
 #include "simulation/replay.h"
 
 namespace sluice::bench {
@@ -25,6 +26,8 @@ struct ReplayOptions {
 
 /// One configuration per row. Errors name the option.
 Result<std::vector<simulation::ReplayConfig>> configurations(const ReplayOptions& options);
+
+Subcommand add_replay_command(CLI::App& program, const Output& output);
 
 /// Replays the trace under each configuration, in simulated time, and prints a table of what would have happened.
 Status run_replay(const ReplayOptions& options, std::ostream& out);

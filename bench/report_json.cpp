@@ -20,11 +20,11 @@ Json optional_to_json(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json settings_to_json(const RunConfig& config, const v1::GetModelResponse& model) {
-  return {{"address", config.address},
-          {"model", model.name()},
-          {"device", model.device()},
-          {"server_version", model.version()},
+Json settings_to_json(const RunConfig& config, const std::string& address, const ServedModel& model) {
+  return {{"address", address},
+          {"model", model.name},
+          {"device", model.device},
+          {"server_version", model.version},
           {"concurrency", optional_to_json(config.concurrency)},
           {"rate", optional_to_json(config.rate)},
           {"requests", optional_to_json(config.requests)},
@@ -45,7 +45,8 @@ Json errors_to_json(const Report& report) {
 
 }  // namespace
 
-std::string report_to_json(const RunConfig& config, const v1::GetModelResponse& model, const Report& report) {
+std::string report_to_json(const RunConfig& config, const std::string& address, const ServedModel& model,
+                           const Report& report) {
   const Json json{{"output_tokens_per_second", report.output_tokens_per_second()},
                   {"total_tokens_per_second", report.total_tokens_per_second()},
                   {"requests", report.requests},
@@ -62,7 +63,7 @@ std::string report_to_json(const RunConfig& config, const v1::GetModelResponse& 
                   {"e2e_ms", summary_to_json(report.e2e_ms)},
                   {"slip_ms", summary_to_json(report.slip_ms)},
                   {"error_ms", summary_to_json(report.error_ms)},
-                  {"settings", settings_to_json(config, model)}};
+                  {"settings", settings_to_json(config, address, model)}};
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 

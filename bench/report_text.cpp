@@ -60,10 +60,10 @@ void print_latencies(std::ostream& out, const RunConfig& config, const Report& r
 
 }  // namespace
 
-void print_report(std::ostream& out, const RunConfig& config, const v1::GetModelResponse& model, const Report& report) {
+void print_report(std::ostream& out, const RunConfig& config, const ServedModel& model, const Report& report) {
   const std::ios::fmtflags flags = out.flags();
   const std::streamsize precision = out.precision();
-  out << model.name() << " on " << model.device() << "; " << describe_loop(config) << "; prompt "
+  out << model.name << " on " << model.device << "; " << describe_loop(config) << "; prompt "
       << describe_prompt(config.prompt_tokens) << ", output " << config.output_tokens << " tokens; seed " << config.seed
       << "\n\n";
   out << std::fixed << std::setprecision(2);

@@ -15,9 +15,8 @@ struct TokenRange {
   int32_t max = 128;
 };
 
-/// What `sluice-bench run` sends, and how much of it.
+/// One load: what is sent, when, and how much of it.
 struct RunConfig {
-  std::string address;
   std::optional<int32_t> concurrency;  ///< closed loop: this many requests in flight at every moment
   std::optional<double> rate;          ///< open loop: mean arrivals per second, Poisson
   std::optional<int64_t> requests;     ///< end after this many were sent
@@ -27,8 +26,6 @@ struct RunConfig {
   int32_t output_tokens = 64;          ///< exactly, as end tokens are ignored; with stop tokens at most
   std::vector<int32_t> stop_token_ids;
   std::string tenant;
-  std::string api_key;
-  std::string tls_ca_path;  ///< not empty: TLS, with daemons whose root is in this file
   float temperature = 0;
   int32_t warmup = 2;            ///< requests sent before, at the same concurrency, and not measured
   uint64_t seed = 0;             ///< of prompts and arrivals

@@ -16,13 +16,13 @@ RequestOutcome answer(int ttft_ms, int tpot_ms, int32_t tokens) {
   outcome.timing.gaps.assign(static_cast<size_t>(tokens - 1), milliseconds(tpot_ms));
   outcome.timing.end_to_end = milliseconds(ttft_ms + tpot_ms * (tokens - 1));
   outcome.timing.completion_tokens = tokens;
-  outcome.prompt_tokens = 10;
+  outcome.timing.prompt_tokens = 10;
   return outcome;
 }
 
 RequestOutcome failure(Status status) {
   RequestOutcome outcome;
-  outcome.status = std::move(status);
+  outcome.failure = Failure{.status = status, .kind = std::string(status_code_name(status.code()))};
   outcome.timing.end_to_end = milliseconds(1);
   return outcome;
 }

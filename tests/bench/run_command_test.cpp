@@ -1,5 +1,3 @@
-#include "bench/run_command.h"
-
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/mutex.h"
+#include "bench/program.h"
 #include "tests/client/support/program.h"
 #include "tests/client/support/scripted_server.h"
 
