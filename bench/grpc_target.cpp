@@ -26,15 +26,21 @@ v1::CompleteRequest request_of(const Ask& ask) {
   request.mutable_sampling()->set_temperature(ask.temperature);
   v1::StoppingOptions& stopping = *request.mutable_stopping();
   stopping.set_max_tokens(ask.output_tokens);
-  stopping.set_ignore_eos(true);
+  stopping.set_ignore_eos(ask.ignores_end_tokens);
   stopping.mutable_stop_token_ids()->Assign(ask.stop_token_ids.begin(), ask.stop_token_ids.end());
   return request;
 }
 
-void tell(const v1::CompleteEvent& event, AnswerSink& sink) {
+void tell(const v1::CompleteEvent& event, bool keeps_ids, AnswerSink& sink) {
   // Text that was held back may come without a token of its own; it doesn't count.
-  if (event.has_tokens() && event.tokens().tokens_size() > 0)
-    sink.on_tokens(event.tokens().tokens_size(), event.tokens().text());
+  if (event.has_tokens() && event.tokens().tokens_size() > 0) {
+    const v1::Tokens& tokens = event.tokens();
+    Piece piece{.tokens = tokens.tokens_size(), .text = tokens.text(), .ids = {}};
+    if (keeps_ids) {
+      for (const v1::Token& token : tokens.tokens()) piece.ids.push_back(token.id());
+    }
+    sink.on_piece(piece);
+  }
   if (event.has_finished() && event.finished().has_usage()) {
     sink.on_usage(event.finished().usage().prompt_tokens(), event.finished().usage().completion_tokens());
   }
@@ -49,7 +55,8 @@ class GrpcCall final : public Call {
  public:
   GrpcCall(client::InferenceClient& client, const Ask& ask, AnswerSink& sink)
       : call_(client.make_stream(request_of(ask),
-                                 {.on_event = [&sink](const v1::CompleteEvent& event) { tell(event, sink); },
+                                 {.on_event = [&sink, keeps_ids = ask.keeps_ids](
+                                                  const v1::CompleteEvent& event) { tell(event, keeps_ids, sink); },
                                   .on_done = [&sink](const Status& status) { sink.on_end(failure_of(status)); }},
                                  ask.tenant)) {}
 

@@ -16,6 +16,8 @@ class GrpcTarget final : public Target {
                                               client::Cancellation& cancellation);
 
   const ServedModel& model() const override { return model_; }
+  PromptForm prompt_form() const override { return PromptForm::kTokens; }
+  bool is_read_by_one_thread() const override { return false; }
   std::unique_ptr<Call> make_call(Ask ask, AnswerSink& sink) override;
 
  private:

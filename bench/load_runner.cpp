@@ -1,57 +1,57 @@
 #include "bench/load_runner.h"
 
-#include <memory>
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "bench/pacer.h"
-#include "bench/prompt_source.h"
+#include "bench/workload.h"
 
 namespace sluice::bench {
 namespace {
 
-/// Refuses what the server would refuse or cut short request by request.
-Status check_fits(const RunConfig& load, const ServedModel& model) {
-  const int64_t longest = int64_t{load.shared_prefix_tokens} + load.prompt_tokens.max + load.output_tokens;
-  if (!model.context_length || longest <= *model.context_length) return {};
-  return failed_precondition("prompt and output are up to " + std::to_string(longest) + " tokens, but " + model.name +
-                             " is served with a context of " + std::to_string(*model.context_length));
+using Dataset = std::vector<DatasetConversation>;
+
+/// Past this share of its processors a client's own work delays what it measures.
+constexpr double kCpuShareMax = 0.9;
+
+Duration to_duration(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-Result<PromptSource> prompts_for(const RunConfig& load, const ServedModel& model) {
-  SLUICE_RETURN_IF_ERROR(check_fits(load, model));
-  SLUICE_ASSIGN_OR_RETURN(PromptSource prompts,
-                          PromptSource::create(model.vocab_size, model.special_ids, load.prompt_tokens, load.seed));
-  prompts.share_prefix(load.shared_prefix_tokens);
-  return prompts;
-}
-
-Ask make_ask(const RunConfig& load, const PromptSource& prompts, uint64_t index) {
-  return {.prompt = prompts.prompt(index),
-          .output_tokens = load.output_tokens,
-          .stop_token_ids = load.stop_token_ids,
-          .temperature = load.temperature,
-          .tenant = load.tenant};
+RateProfile profile_of(const RunConfig& load) {
+  if (load.rate) return RateProfile::constant(*load.rate);
+  if (load.ramp) return RateProfile::ramp(load.ramp->begin, load.ramp->end, *load.seconds);
+  return RateProfile::of(load.steps);
 }
 
 std::unique_ptr<Pacer> make_pacer(const RunConfig& load, TimePoint start) {
-  if (load.concurrency) return std::make_unique<ClosedLoop>(*load.concurrency);
-  return std::make_unique<PoissonArrivals>(*load.rate, load.seed, start, load.in_flight_max);
+  if (load.concurrency) return std::make_unique<ClosedLoop>(*load.concurrency, start);
+  if (load.trace) {
+    std::vector<Duration> times;
+    std::transform(load.trace->begin(), load.trace->end(), std::back_inserter(times),
+                   [&load](const auto& traced) { return to_duration(to_seconds(traced.at) / load.trace_speed); });
+    return std::make_unique<GivenTimes>(std::move(times), start, load.in_flight_max);
+  }
+  const Regularity regularity{.burstiness = load.burstiness.value_or(1), .is_constant = load.has_constant_gaps};
+  return std::make_unique<OpenLoop>(profile_of(load), regularity, load.seed, start, load.in_flight_max);
 }
 
 std::optional<TimePoint> end_of_sending(const RunConfig& load, TimePoint start) {
-  if (!load.seconds) return std::nullopt;
-  return start + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*load.seconds));
+  return load.seconds ? std::optional(start + to_duration(*load.seconds)) : std::nullopt;
 }
 
 double share_done(const RunConfig& load, int64_t requests_done, Duration elapsed) {
   if (load.requests) return static_cast<double>(requests_done) / static_cast<double>(*load.requests);
-  return to_seconds(elapsed) / *load.seconds;
+  if (load.trace) return static_cast<double>(requests_done) / static_cast<double>(load.trace->size());
+  return to_seconds(elapsed) / load.seconds.value_or(RateProfile::of(load.steps).seconds());
 }
 
-void warm_up(const RunConfig& load, const PromptSource& prompts, Target& target, LoadGenerator& generator) {
-  ClosedLoop pacer(load.concurrency.value_or(1));
-  Phase phase{.make_ask = [&](uint64_t index) { return make_ask(load, prompts, index); },
+void warm_up(const RunConfig& load, const Workload& workload, Target& target, LoadGenerator& generator, TimePoint now) {
+  ClosedLoop pacer(load.concurrency.value_or(1), now);
+  Phase phase{.workload = workload,
               .pacer = pacer,
               .requests = load.warmup,
               .end = {},
@@ -60,12 +60,38 @@ void warm_up(const RunConfig& load, const PromptSource& prompts, Target& target,
   generator.run(target, phase);
 }
 
+/// Why the client was the limit, or nothing.
+std::string limit_of(const ClientLoad& client, const RunConfig& load) {
+  std::ostringstream why;
+  why.precision(3);
+  if (client.slip_p99_ms > load.slip_limit_ms) {
+    why << "1 % of the requests were sent " << client.slip_p99_ms << " ms or more after they were due, which is above "
+        << load.slip_limit_ms << " ms (--slip-limit-ms)";
+  } else if (client.cpu_share > kCpuShareMax) {
+    why << "the client used " << 100 * client.cpu_share << " % of the processor time it can";
+  }
+  return why.str();
+}
+
 }  // namespace
 
+Result<std::shared_ptr<const Dataset>> LoadRunner::dataset_of(const RunConfig& load) {
+  if (load.dataset_path.empty()) return std::shared_ptr<const Dataset>();
+  if (load.dataset_path != dataset_path_) {
+    SLUICE_ASSIGN_OR_RETURN(Dataset dataset, read_dataset(load.dataset_path));
+    dataset_ = std::make_shared<const Dataset>(std::move(dataset));
+    dataset_path_ = load.dataset_path;
+  }
+  return dataset_;
+}
+
 Result<Report> LoadRunner::measure(const RunConfig& load, Target& target, const RunHooks& hooks) {
-  SLUICE_ASSIGN_OR_RETURN(const PromptSource prompts, prompts_for(load, target.model()));
-  warm_up(load, prompts, target, generator_);
-  Measurements measurements(load.stop_token_ids.empty() ? std::optional(load.output_tokens) : std::nullopt);
+  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset, dataset_of(load));
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<Workload> workload, make_workload(load, target, std::move(dataset)));
+  warm_up(load, *workload, target, generator_, clock_.now());
+  if (hooks.on_begin) hooks.on_begin();
+  Measurements measurements(load.slo);
+  const Duration cpu_before = cpu_.used_now();
   const TimePoint start = clock_.now();
   bool was_ended_early = false;
   const auto on_outcome = [&](const RequestOutcome& outcome) {
@@ -81,14 +107,23 @@ Result<Report> LoadRunner::measure(const RunConfig& load, Target& target, const 
     return !was_ended_early;
   };
   const std::unique_ptr<Pacer> pacer = make_pacer(load, start);
-  Phase phase{.make_ask = [&](uint64_t index) { return make_ask(load, prompts, index); },
+  Phase phase{.workload = *workload,
               .pacer = *pacer,
               .requests = load.requests,
+              .numbers_align = load.trace ? load.trace->size() : 1,
               .end = end_of_sending(load, start),
+              .has_turns = load.turns > 1,
+              .think = to_duration(load.think_seconds),
               .on_outcome = on_outcome,
               .on_tick = on_tick};
   generator_.run(target, phase);
-  return measurements.report(clock_.now() - start);
+  const Duration duration = clock_.now() - start;
+  Report report = measurements.report(duration);
+  const int cores = target.is_read_by_one_thread() ? 1 : cpu_.cores;
+  if (duration > Duration::zero())
+    report.client.cpu_share = to_seconds(cpu_.used_now() - cpu_before) / to_seconds(duration) / cores;
+  report.client.limited_because = limit_of(report.client, load);
+  return report;
 }
 
 }  // namespace sluice::bench

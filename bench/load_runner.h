@@ -1,9 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/client_cpu.h"
+#include "bench/dataset.h"
 #include "bench/load_generator.h"
 #include "bench/measurements.h"
 #include "bench/run_config.h"
@@ -19,6 +24,8 @@ struct Progress {
 
 /// What is told during a measurement, on the caller's thread. Empty functions aren't called.
 struct RunHooks {
+  /// After the warm-up, before the first request that counts.
+  std::function<void()> on_begin = {};
   /// Each request that counts, when it has ended.
   std::function<void(const RequestOutcome&)> on_outcome = {};
   /// Several times a second. False ends this measurement at once: what is in flight is cut off and not counted.
@@ -30,7 +37,8 @@ struct RunHooks {
 class LoadRunner {
  public:
   /// The clock is lent, and steady.
-  explicit LoadRunner(const Clock& clock) : clock_(clock), generator_(clock) {}
+  explicit LoadRunner(const Clock& clock, ClientCpu cpu = {})
+      : clock_(clock), cpu_(std::move(cpu)), generator_(clock) {}
 
   /// Warms up, sends the load, waits for the last answer. Requests that fail are counted in the report;
   /// FAILED_PRECONDITION when the load can't be sent to this target at all. The load has been validated. Requests are
@@ -43,7 +51,13 @@ class LoadRunner {
   bool stopped() const { return generator_.stopped(); }
 
  private:
+  Result<std::shared_ptr<const std::vector<DatasetConversation>>> dataset_of(const RunConfig& load);
+
   const Clock& clock_;
+  const ClientCpu cpu_;
+  // Read once, however many measurements use it.
+  std::string dataset_path_;
+  std::shared_ptr<const std::vector<DatasetConversation>> dataset_;
   LoadGenerator generator_;
 };
 

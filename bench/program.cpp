@@ -13,7 +13,7 @@ int run_program(const std::vector<std::string>& arguments, const Output& output,
   app.require_subcommand(1);
   const std::vector<Subcommand> commands{
       add_run_command(app, output, environment),
-      add_replay_command(app, output),
+      add_replay_command(app, output, environment),
   };
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/load_options.h"
 #include "bench/summary.h"
 #include "bench/trace_file.h"
 
@@ -88,6 +89,9 @@ Status check(const simulation::ReplayConfig& config) {
 
 void add_replay_options(CLI::App& command, ReplayOptions& options) {
   command.add_option("trace", options.trace_path, "The trace")->type_name("FILE")->required();
+  command
+      .add_option("target", options.target, "Send it to this server: a Sluice daemon's gRPC address, or an http:// URL")
+      ->type_name("H:P|URL");
   command.add_flag("--simulate", options.simulate, "In simulated time, without a daemon");
   const auto add_list = [&command](const char* name, auto& list, const char* help) {
     command.add_option(name, list, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
@@ -102,15 +106,49 @@ void add_replay_options(CLI::App& command, ReplayOptions& options) {
       ->capture_default_str();
 }
 
+void add_live_options(CLI::App& command, RunOptions& live) {
+  add_caller_options(command, live.target);
+  command.add_option("--speed", live.load.trace_speed, "To a server: so many times as fast as it came")
+      ->capture_default_str();
+  command.add_option("--requests", live.load.requests, "To a server: send the first so many requests only");
+  add_common_load_options(command, live.load);
+  add_slo_options(command, live.load);
+  add_output_options(command, live.outputs);
+}
+
+/// Which of the two: exactly one.
+Status validate(const ReplayOptions& options) {
+  if (options.simulate == !options.target.empty()) {
+    return invalid_argument("give a server to send the trace to, or --simulate");
+  }
+  if (options.simulate) return {};
+  RunConfig load = options.live.load;
+  load.trace = std::make_shared<const std::vector<simulation::TracedArrival>>();
+  return load.validate();
+}
+
+Result<ExitCode> run_live(const ReplayOptions& options, const Output& output, const Environment& environment) {
+  SLUICE_ASSIGN_OR_RETURN(Trace trace, read_trace(options.trace_path));
+  RunOptions live = options.live;
+  live.target.address = options.target;
+  live.load.trace = std::make_shared<const std::vector<simulation::TracedArrival>>(std::move(trace.arrivals));
+  return run_once(live.target, live.load, live.outputs, output, environment);
+}
+
 }  // namespace
 
-Subcommand add_replay_command(CLI::App& program, const Output& output) {
+Subcommand add_replay_command(CLI::App& program, const Output& output, const Environment& environment) {
   const auto options = std::make_shared<ReplayOptions>();
+  options->live.load.seed = environment.fresh_seed;
   CLI::App* const command = program.add_subcommand(
-      "replay", "What would other limits have done? Runs a daemon's trace (log.trace_path) through the scheduler");
+      "replay",
+      "A daemon's trace (log.trace_path) once more: to a server, with random prompts of the same lengths at the same "
+      "times, or through the scheduler in simulated time: what would other limits have done?");
   add_replay_options(*command, *options);
-  return {.app = command, .run = [options, output] {
-            return exit_code_of(output, {}, [&]() -> Result<ExitCode> {
+  add_live_options(*command, options->live);
+  return {.app = command, .run = [options, output, environment] {
+            return exit_code_of(output, validate(*options), [&]() -> Result<ExitCode> {
+              if (!options->simulate) return run_live(*options, output, environment);
               SLUICE_RETURN_IF_ERROR(run_replay(*options, output.out));
               return kFine;
             });
@@ -143,9 +181,6 @@ Result<std::vector<simulation::ReplayConfig>> configurations(const ReplayOptions
 }
 
 Status run_replay(const ReplayOptions& options, std::ostream& out) {
-  if (!options.simulate) {
-    return invalid_argument("replay runs in simulated time only; add --simulate");
-  }
   SLUICE_ASSIGN_OR_RETURN(std::vector<simulation::ReplayConfig> configs, configurations(options));
   SLUICE_ASSIGN_OR_RETURN(const Trace trace, read_trace(options.trace_path));
   const scheduler::StepPrices& prices = trace.prices;

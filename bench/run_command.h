@@ -1,10 +1,6 @@
 #pragma once
 
-#include <string>
-
-#include "bench/run_config.h"
-#include "bench/subcommand.h"
-#include "bench/target_options.h"
+#include "bench/measured_run.h"
 
 namespace sluice::bench {
 
@@ -12,7 +8,7 @@ namespace sluice::bench {
 struct RunOptions {
   TargetConfig target;
   RunConfig load;
-  std::string json_file;  ///< empty: none
+  RunOutputs outputs;
 };
 
 void add_run_options(CLI::App& command, RunOptions& options);

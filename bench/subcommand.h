@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "bench/client_cpu.h"
 
 namespace CLI {
 class App;
@@ -24,6 +25,7 @@ struct Output {
 struct Environment {
   const Clock& clock;       ///< steady
   uint64_t fresh_seed = 0;  ///< of a run without --seed: with the same prompts as the last one it would measure a cache
+  ClientCpu client_cpu = {};
 };
 
 enum ExitCode : int { kFine = 0, kFailed = 1, kWrongUsage = 2, kInterrupted = 130 };

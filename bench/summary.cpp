@@ -1,28 +1,24 @@
 #include "bench/summary.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace sluice::bench {
-namespace {
 
-double nearest_rank(const std::vector<double>& sorted, size_t percent) {
-  const size_t rank = (percent * sorted.size() + 99) / 100;
-  return sorted[rank - 1];
+Summary summarize(const LatencyHistogram& histogram) {
+  const auto percentile = [&histogram](double share) { return to_milliseconds(histogram.percentile(share)); };
+  return {.count = histogram.count(),
+          .p50 = percentile(0.50),
+          .p90 = percentile(0.90),
+          .p95 = percentile(0.95),
+          .p99 = percentile(0.99),
+          .p999 = percentile(0.999),
+          .mean = histogram.mean_ms(),
+          .max = to_milliseconds(histogram.max())};
 }
 
-}  // namespace
-
-Summary summarize(std::vector<double> samples) {
-  if (samples.empty()) return {};
-  std::sort(samples.begin(), samples.end());
-  const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
-  return {.count = static_cast<int64_t>(samples.size()),
-          .p50 = nearest_rank(samples, 50),
-          .p90 = nearest_rank(samples, 90),
-          .p99 = nearest_rank(samples, 99),
-          .mean = sum / static_cast<double>(samples.size()),
-          .max = samples.back()};
+Summary summarize(const std::vector<double>& samples_ms) {
+  LatencyHistogram histogram;
+  for (const double ms : samples_ms)
+    histogram.add(std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(ms)));
+  return summarize(histogram);
 }
 
 }  // namespace sluice::bench

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct ServedModel {
 struct ChatMessage {
   std::string role;
   std::string content;
+  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
 };
 
 /// One request, whichever way its server speaks.
@@ -33,11 +35,22 @@ struct Ask {
   using Text = std::string;
   using Chat = std::vector<ChatMessage>;
 
-  std::variant<Tokens, Text, Chat> prompt;
-  int32_t output_tokens = 1;  ///< exactly, as end tokens are ignored; with stop tokens, at most
+  using Prompt = std::variant<Tokens, Text, Chat>;
+
+  Prompt prompt;
+  int32_t output_tokens = 1;  ///< at most
+  bool ignores_end_tokens = true;
   std::vector<int32_t> stop_token_ids;
   float temperature = 0;
   std::string tenant;
+  bool keeps_ids = false;  ///< the answer's token ids are wanted too, where there are any
+};
+
+/// What came of an answer at one moment.
+struct Piece {
+  int32_t tokens = 1;  ///< a piece of text of an unknown number of tokens counts as 1
+  std::string_view text;
+  std::vector<int32_t> ids;  ///< only if they were asked for
 };
 
 /// Why there is no whole answer: a status for people, and a kind to count by, such as "RESOURCE_EXHAUSTED", "HTTP_429"
@@ -52,8 +65,8 @@ struct Failure {
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
-  /// Something of the answer came: `tokens` is how many, or 1 for a piece of text of an unknown number of them.
-  virtual void on_tokens(int32_t tokens, std::string_view text) = 0;
+  /// Something of the answer came: a token or more, or some text.
+  virtual void on_piece(const Piece& piece) = 0;
   /// What the server counted.
   virtual void on_usage(int32_t prompt_tokens, int32_t completion_tokens) = 0;
   /// Once, last: nothing when the answer is whole. The call may be destroyed as soon as this has been called.
@@ -70,11 +83,22 @@ class Call {
   virtual void cancel() = 0;
 };
 
+/// What prompts are made of.
+enum class PromptForm {
+  kTokens,  ///< ids below ServedModel::vocab_size
+  kText,
+  kChat,
+};
+
 /// A server under load, reached by one way of speaking with it. Outlives its calls.
 class Target {
  public:
   virtual ~Target() = default;
   virtual const ServedModel& model() const = 0;
+  /// How it takes synthetic prompts.
+  virtual PromptForm prompt_form() const = 0;
+  /// Whether one thread reads all its answers: then one core is all that they can use.
+  virtual bool is_read_by_one_thread() const = 0;
   /// The sink is lent, and lives until the call's end.
   virtual std::unique_ptr<Call> make_call(Ask ask, AnswerSink& sink) = 0;
 };

@@ -9,6 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+const Slo kNoSlo;
+
 RequestOutcome answer(int ttft_ms, int tpot_ms, int32_t tokens) {
   RequestOutcome outcome;
   outcome.timing.ttft = milliseconds(ttft_ms);
@@ -17,6 +19,8 @@ RequestOutcome answer(int ttft_ms, int tpot_ms, int32_t tokens) {
   outcome.timing.end_to_end = milliseconds(ttft_ms + tpot_ms * (tokens - 1));
   outcome.timing.completion_tokens = tokens;
   outcome.timing.prompt_tokens = 10;
+  outcome.timing.has_usage = true;
+  outcome.output_tokens_asked = 3;
   return outcome;
 }
 
@@ -28,7 +32,7 @@ RequestOutcome failure(Status status) {
 }
 
 TEST(Summary, OfNothingIsEmpty) {
-  EXPECT_EQ(summarize({}).count, 0);
+  EXPECT_EQ(summarize(LatencyHistogram()).count, 0);
 }
 
 TEST(B31_Summary, PercentilesOfOneToAHundredAreTheirRanks) {
@@ -43,19 +47,19 @@ TEST(B31_Summary, PercentilesOfOneToAHundredAreTheirRanks) {
 }
 
 TEST(Summary, OfOneSampleIsThatSample) {
-  const Summary summary = summarize({7});
+  const Summary summary = summarize(std::vector<double>{7});
   EXPECT_EQ(summary.p50, 7);
   EXPECT_EQ(summary.p99, 7);
 }
 
 TEST(Summary, RanksRoundUp) {
-  EXPECT_EQ(summarize({1, 2, 3}).p50, 2);
-  EXPECT_EQ(summarize({1, 2, 3, 4}).p50, 2);
-  EXPECT_EQ(summarize({1, 2, 3}).p99, 3);
+  EXPECT_EQ(summarize(std::vector<double>{1, 2, 3}).p50, 2);
+  EXPECT_EQ(summarize(std::vector<double>{1, 2, 3, 4}).p50, 2);
+  EXPECT_EQ(summarize(std::vector<double>{1, 2, 3}).p99, 3);
 }
 
 TEST(Measurements, ErrorsAreCountedApartAndAreNeverFastRequests) {
-  Measurements measurements(3);
+  Measurements measurements(kNoSlo);
   measurements.add(answer(100, 50, 3));
   measurements.add(failure(resource_exhausted("the queue is full")));
   measurements.add(failure(resource_exhausted("still full")));
@@ -72,7 +76,7 @@ TEST(Measurements, ErrorsAreCountedApartAndAreNeverFastRequests) {
 }
 
 TEST(Measurements, ThroughputIsTokensOfWholeAnswersOverTheDuration) {
-  Measurements measurements(3);
+  Measurements measurements(kNoSlo);
   measurements.add(answer(100, 50, 3));
   measurements.add(answer(100, 50, 3));
   measurements.add(failure(internal_error("no")));
@@ -82,14 +86,67 @@ TEST(Measurements, ThroughputIsTokensOfWholeAnswersOverTheDuration) {
 }
 
 TEST(Measurements, ShortAnswersAreReported) {
-  Measurements measurements(3);
+  Measurements measurements(kNoSlo);
   measurements.add(answer(100, 50, 2));
   measurements.add(answer(100, 50, 3));
   EXPECT_EQ(measurements.report(Duration::zero()).short_answers, 1);
 }
 
+TEST(Measurements, AnAnswerMayBeShorterWhereNoLengthWasAsked) {
+  Measurements measurements(kNoSlo);
+  RequestOutcome outcome = answer(100, 50, 2);
+  outcome.output_tokens_asked.reset();
+  measurements.add(outcome);
+  EXPECT_EQ(measurements.report(Duration::zero()).short_answers, 0);
+}
+
+TEST(B31_Measurements, AnswersWithoutUsageAreCountedApart) {
+  Measurements measurements(kNoSlo);
+  RequestOutcome outcome = answer(100, 50, 3);
+  outcome.timing.has_usage = false;
+  measurements.add(outcome);
+  measurements.add(answer(100, 50, 3));
+  const Report report = measurements.report(std::chrono::seconds(1));
+  EXPECT_EQ(report.uncounted_answers, 1);
+  EXPECT_EQ(report.output_tokens, 6);
+}
+
+TEST(Measurements, TheServersTtftBeginsWhenTheRequestWasSent) {
+  Measurements measurements(kNoSlo);
+  RequestOutcome outcome = answer(100, 50, 3);
+  outcome.slip = milliseconds(40);
+  measurements.add(outcome);
+  const Report report = measurements.report(std::chrono::seconds(1));
+  EXPECT_EQ(report.ttft.max(), milliseconds(100));
+  EXPECT_EQ(report.ttft_from_send.max(), milliseconds(60));
+  EXPECT_EQ(report.client.slip_p99_ms, 40);
+}
+
+TEST(Measurements, GoodputIsWhatKeptTheSloOfAllThatWasAsked) {
+  Slo slo;
+  slo.ttft = milliseconds(100);
+  slo.tpot = milliseconds(50);
+  Measurements measurements(slo);
+  measurements.add(answer(100, 50, 3));             // just kept
+  measurements.add(answer(101, 50, 3));             // missed
+  measurements.add(answer(100, 51, 3));             // missed
+  measurements.add(failure(internal_error("no")));  // failed, however soon
+  const Report report = measurements.report(std::chrono::seconds(2));
+  ASSERT_TRUE(report.goodput.has_value());
+  EXPECT_EQ(report.goodput->met, 1);
+  EXPECT_EQ(report.goodput->share, 0.25);
+  EXPECT_EQ(report.goodput->requests_per_second, 0.5);
+  EXPECT_EQ(report.goodput->output_tokens_per_second, 1.5);
+}
+
+TEST(Measurements, WithoutAnSloThereIsNoGoodput) {
+  Measurements measurements(kNoSlo);
+  measurements.add(answer(100, 50, 3));
+  EXPECT_FALSE(measurements.report(std::chrono::seconds(2)).goodput.has_value());
+}
+
 TEST(Measurements, OneTokenHasNoTpot) {
-  Measurements measurements(1);
+  Measurements measurements(kNoSlo);
   measurements.add(answer(100, 0, 1));
   const Report report = measurements.report(std::chrono::seconds(1));
   EXPECT_EQ(report.ttft_ms.count, 1);
@@ -98,7 +155,7 @@ TEST(Measurements, OneTokenHasNoTpot) {
 }
 
 TEST(Measurements, ItlHasASamplePerTokenAfterTheFirst) {
-  Measurements measurements(3);
+  Measurements measurements(kNoSlo);
   measurements.add(answer(100, 50, 3));
   measurements.add(answer(100, 20, 3));
   const Report report = measurements.report(std::chrono::seconds(1));
@@ -107,7 +164,7 @@ TEST(Measurements, ItlHasASamplePerTokenAfterTheFirst) {
 }
 
 TEST(Measurements, AnEmptyRunHasNoThroughput) {
-  EXPECT_EQ(Measurements(1).report(Duration::zero()).output_tokens_per_second(), 0);
+  EXPECT_EQ(Measurements(kNoSlo).report(Duration::zero()).output_tokens_per_second(), 0);
 }
 
 }  // namespace

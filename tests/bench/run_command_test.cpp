@@ -1,9 +1,6 @@
 #include <atomic>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +8,7 @@
 
 #include "base/mutex.h"
 #include "bench/program.h"
+#include "tests/bench/ran_program.h"
 #include "tests/client/support/program.h"
 #include "tests/client/support/scripted_server.h"
 
@@ -28,30 +26,6 @@ using test_support::ScriptedServer;
 using test_support::small_model;
 using test_support::tokens_event;
 using testing::HasSubstr;
-
-struct Ran {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-  json report;  ///< what --json wrote
-};
-
-/// Runs the whole program in this process, with --json into a file of its own.
-Ran run_bench(const std::string& address, std::vector<std::string> arguments) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / ("sluice_bench_" + std::to_string(getpid()) + ".json");
-  arguments.insert(arguments.begin(), {"run", "--address", address, "--json", file.string()});
-  std::ostringstream out;
-  std::ostringstream err;
-  const SteadyClock clock;
-  Ran ran{.exit_code = run_program(arguments, {.out = out, .err = err}, {clock}), .out = {}, .err = {}, .report = {}};
-  ran.out = out.str();
-  ran.err = err.str();
-  std::ifstream written(file);
-  ran.report = json::parse(written, nullptr, /*allow_exceptions=*/false);
-  std::filesystem::remove(file);
-  return ran;
-}
 
 /// Answers at once and remembers what was asked.
 class Recorder {
