@@ -24,6 +24,8 @@ ARROWS = {
     "bench": {"simulation", "scheduler", "client", "proto", "base"},
     # Measures the scheduler itself, without a server.
     "bench/admission": {"simulation", "scheduler", "kvcache", "engine", "base"},
+    # What a load generator is measured against: it computes nothing.
+    "bench/null_server": {"proto", "base"},
     # Measures the engine itself, without a server.
     "bench/micro": {"engine", "base"},
 }
