@@ -116,11 +116,15 @@ TEST(OpenAiRun, FailsWhenNobodyListens) {
 }
 
 TEST(OpenAiRun, RequestsThatFailAreCountedByKindAndAreNeverFast) {
+  const SteadyClock clock;
   std::atomic<int> calls = 0;
   const ScriptedHttpServer server([&](const HttpAsked& asked, HttpWire& wire) {
     switch (calls++) {
       case 0:
-        return wire.whole(429, "application/json", R"({"error":{"message":"the queue is full"}})");
+        // The head alone, and the body after it.
+        wire.send("HTTP/1.1 429 X\r\nContent-Type: application/json\r\nContent-Length: 43\r\n\r\n");
+        wire.wait_until(clock.now() + milliseconds(20));
+        return wire.send(R"({"error":{"message":"the queue is full"} } )");
       case 1:  // closed within the stream
         wire.begin_stream();
         wire.event(text_chunk("a"));

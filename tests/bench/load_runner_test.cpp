@@ -1,0 +1,110 @@
+#include "bench/load_runner.h"
+
+#include <gtest/gtest.h>
+
+#include "bench/target_options.h"
+#include "tests/client/support/scripted_server.h"
+
+namespace sluice::bench {
+namespace {
+
+using test_support::EventWriter;
+using test_support::ScriptedServer;
+
+RunConfig load_of(int64_t requests) {
+  RunConfig load;
+  load.concurrency = 2;
+  load.requests = requests;
+  load.warmup = 1;
+  load.output_tokens = LengthDistribution::fixed(2);
+  return load;
+}
+
+class LoadRunnerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Target> open(const ScriptedServer& server) {
+    TargetConfig config;
+    config.address = server.address();
+    auto target = open_target(config, cancellation_);
+    EXPECT_TRUE(target.ok()) << target.status();
+    return std::move(target).value();
+  }
+
+  const SteadyClock clock_;
+  client::Cancellation cancellation_;
+};
+
+TEST_F(LoadRunnerTest, MeasuresOneLoadAfterTheOtherOnOneConnection) {
+  const ScriptedServer server(
+      {.stream_complete = [](auto&, const auto& request,
+                             EventWriter& writer) { return test_support::answer_at_once(request, writer); },
+       .get_model = test_support::small_model});
+  const std::unique_ptr<Target> target = open(server);
+  LoadRunner runner(clock_);
+  for (const int64_t requests : {4, 7}) {
+    int begun = 0;
+    int64_t outcomes = 0;
+    const Result<Report> report =
+        runner.measure(load_of(requests), *target,
+                       {.on_begin = [&] { ++begun; }, .on_outcome = [&](const RequestOutcome&) { ++outcomes; }});
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->requests, requests);
+    EXPECT_EQ(outcomes, requests);  // and none of the warm-up
+    EXPECT_EQ(begun, 1);
+  }
+}
+
+TEST_F(LoadRunnerTest, AMeasurementThatIsEndedEarlyCountsNothingThatWasCutOff) {
+  const ScriptedServer server({.stream_complete =
+                                   [](auto&, const auto& request, EventWriter& writer) {
+                                     if (request.stopping().max_tokens() == 2)
+                                       return test_support::answer_at_once(request, writer);
+                                     while (writer.Write(test_support::tokens_event("a", {1}))) {
+                                     }
+                                     return grpc::Status::CANCELLED;
+                                   },
+                               .get_model = test_support::small_model});
+  const std::unique_ptr<Target> target = open(server);
+  LoadRunner runner(clock_);
+  RunConfig endless = load_of(100);
+  endless.warmup = 0;
+  endless.output_tokens = LengthDistribution::fixed(3);
+  const Result<Report> ended = runner.measure(endless, *target, {.on_tick = [](const Progress&) { return false; }});
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->interrupted, 2);
+  EXPECT_EQ(ended->requests, 0);
+  EXPECT_FALSE(runner.stopped());
+  const Result<Report> next = runner.measure(load_of(4), *target);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->requests, 4);
+}
+
+TEST_F(LoadRunnerTest, AFullProcessorIsTheClientsLimit) {
+  const ScriptedServer server(
+      {.stream_complete = [](auto&, const auto& request,
+                             EventWriter& writer) { return test_support::answer_at_once(request, writer); },
+       .get_model = test_support::small_model});
+  const std::unique_ptr<Target> target = open(server);
+  for (const double share : {0.85, 0.95}) {
+    // A processor whose use follows the clock, on one of its two cores' worth of time.
+    const ClientCpu cpu{
+        .used =
+            [&] {
+              const double now = to_seconds(clock_.now().time_since_epoch());
+              return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(2 * share * now));
+            },
+        .cores = 2};
+    LoadRunner runner(clock_, cpu);
+    RunConfig load = load_of(1);
+    load.requests.reset();
+    load.seconds = 0.2;  // so long that the moments between two readings don't count
+    load.slip_limit_ms = 1e6;
+    const Result<Report> report = runner.measure(load, *target);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_NEAR(report->client.cpu_share, share, 0.02);
+    EXPECT_EQ(report->client.limited_because.empty(), share < 0.9) << report->client.limited_because;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::bench
