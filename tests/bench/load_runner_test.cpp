@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/target_options.h"
+#include "tests/bench/scripted_http_server.h"
 #include "tests/client/support/scripted_server.h"
 
 namespace sluice::bench {
@@ -77,6 +78,25 @@ TEST_F(LoadRunnerTest, AMeasurementThatIsEndedEarlyCountsNothingThatWasCutOff) {
   const Result<Report> next = runner.measure(load_of(4), *target);
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->requests, 4);
+}
+
+TEST_F(LoadRunnerTest, StreamsOverHttpAreCutOffToo) {
+  const ScriptedHttpServer server([this](const HttpAsked&, HttpWire& wire) {
+    wire.begin_stream();
+    wire.event(R"({"choices":[{"text":"a"}]})");
+    wire.wait_until(clock_.now() + std::chrono::hours(1));
+  });
+  TargetConfig config;
+  config.address = server.url();
+  const auto target = open_target(config, cancellation_);
+  ASSERT_TRUE(target.ok()) << target.status();
+  LoadRunner runner(clock_);
+  RunConfig endless = load_of(100);
+  endless.warmup = 0;
+  const Result<Report> ended = runner.measure(endless, **target, {.on_tick = [](const Progress&) { return false; }});
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->interrupted, 2);
+  EXPECT_EQ(ended->errors, 0);
 }
 
 TEST_F(LoadRunnerTest, AFullProcessorIsTheClientsLimit) {

@@ -115,6 +115,26 @@ TEST(OpenAiRun, FailsWhenNobodyListens) {
   EXPECT_THAT(ran.err, HasSubstr("127.0.0.1:1/v1/models"));
 }
 
+TEST(OpenAiRun, MetricsThatAreNoneAreAnErrorOnlyWhereTheyWereAskedFor) {
+  const ScriptedHttpServer server(answer);
+  for (const std::string& url : {std::string("127.0.0.1:1"), server.url() + "/metrics"}) {
+    std::vector<std::string> arguments = kTwo;
+    arguments.insert(arguments.end(), {"--metrics", url});
+    const Ran ran = run_bench(server.url(), arguments);
+    EXPECT_EQ(ran.exit_code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("--metrics"));
+  }
+  EXPECT_EQ(run_bench(server.url(), kTwo).report["server"], nullptr);
+}
+
+TEST(OpenAiRun, ADatasetThatIsNoneIsNamed) {
+  const ScriptedHttpServer server(answer);
+  const Ran ran = run_bench(
+      server.url(), {"--concurrency", "1", "--requests", "1", "--dataset", SLUICE_SOURCE_DIR "/ARCHITECTURE.md"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("ARCHITECTURE.md:1: is not a JSON object"));
+}
+
 TEST(OpenAiRun, RequestsThatFailAreCountedByKindAndAreNeverFast) {
   const SteadyClock clock;
   std::atomic<int> calls = 0;
