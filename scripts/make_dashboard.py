@@ -31,6 +31,11 @@ def quantile(q, family, by="", **labels):
     return f"histogram_quantile({q}, {rate(family + '_bucket', 'le' + (', ' + by if by else ''), **labels)})"
 
 
+def each(function, family):
+    """As it is on each instance: what must not be added up."""
+    return f"{function} by (instance) ({series(family)})"
+
+
 def mean(family, by="", **labels):
     return f"{rate(family + '_sum', by, **labels)} / {rate(family + '_count', by, **labels)}"
 
@@ -71,7 +76,7 @@ def number(title, about, expr, unit="short"):
 def heatmap(title, about, family):
     options = {"calculate": False, "yAxis": {"unit": "s"}, "color": {"mode": "scheme", "scheme": "Blues", "steps": 64},
                "cellGap": 0, "legend": {"show": True}, "tooltip": {"mode": "single", "yHistogram": True}}
-    expr = f"sum by (le) (increase({series(family + '_bucket')}{WINDOW}))"
+    expr = f"sum by (le) (rate({series(family + '_bucket')}{WINDOW}))"
     return panel("heatmap", title, about, [(expr, "{{le}}")], "s", (8, 8), options=options, format="heatmap")
 
 
@@ -79,7 +84,7 @@ TTFT = "sluice_time_to_first_token_seconds"
 TPOT = "sluice_time_per_output_token_seconds"
 ITL = "sluice_inter_token_latency_seconds"
 CAPACITY = total("sluice_kv_blocks_capacity")
-STEP_SECONDS = rate("sluice_step_seconds_sum")
+STEP_SECONDS = rate("sluice_step_seconds_sum", "instance")
 
 ROWS = [
     ("Now", [
@@ -96,15 +101,15 @@ ROWS = [
         graph("TTFT", "Time to first token, from arrival.", quantiles(TTFT), "s"),
         graph("TPOT", "Time per output token of whole answers.", quantiles(TPOT), "s"),
         graph("ITL", "Each gap between two tokens.", quantiles(ITL), "s"),
-        heatmap("TTFT over time", "How many first tokens took how long.", TTFT),
-        heatmap("TPOT over time", "How many answers took how long a token.", TPOT),
-        heatmap("ITL over time", "How many gaps were how long: a second band is a stutter.", ITL),
+        heatmap("TTFT over time", "First tokens per second, by how long they took.", TTFT),
+        heatmap("TPOT over time", "Answers per second, by how long they took a token.", TPOT),
+        heatmap("ITL over time", "Gaps per second, by how long they were: a second band is a stutter.", ITL),
         graph("Where a request's time goes", "Mean seconds per request, the same ledger as in its last event.",
               [(mean(f"sluice_request_{part}_seconds"), part)
                for part in ("queue", "prefill", "decode", "interference", "pause", "delivery")], "s", stack=True),
         graph("End to end", "Requests that ran to a stop or to their length.", quantiles("sluice_request_end_to_end_seconds"), "s"),
         graph("Share past the objective", "By the recording rules: TTFT over 1 s, TPOT over 50 ms, of the last 5 minutes.",
-              [(series("sluice:ttft_missed:ratio_rate5m"), "TTFT"), (series("sluice:tpot_missed:ratio_rate5m"), "TPOT")], "percentunit"),
+              [(series("sluice:ttft_missed:ratio_rate5m"), "TTFT {{instance}}"), (series("sluice:tpot_missed:ratio_rate5m"), "TPOT {{instance}}")], "percentunit"),
     ]),
     ("Throughput and batch", [
         graph("Tokens", "Per second, as steps compute them.",
@@ -112,13 +117,14 @@ ROWS = [
                (rate("sluice_decode_tokens_total"), "output")]),
         graph("Requests by outcome", "Ended per second.", [(rate("sluice_requests_total", "outcome"), "{{outcome}}")], "reqps", stack=True),
         graph("Batch occupancy", "Rows that decode in a step, sequences running, and how many may run.",
-              [(mean("sluice_step_decode_rows"), "rows in a step, mean"), (total("sluice_requests_running"), "running"),
-               (total("sluice_limit", name="max_running"), "max_running")]),
+              [(mean("sluice_step_decode_rows", "instance"), "rows in a step, mean, {{instance}}"),
+               (total("sluice_requests_running", "instance"), "running, {{instance}}"),
+               (total("sluice_limit", "instance", name="max_running"), "max_running, {{instance}}")]),
         graph("Step seconds", "By what a step computes.",
               [(quantile(0.5, "sluice_step_seconds", "kind"), "{{kind}} p50"), (quantile(0.99, "sluice_step_seconds", "kind"), "{{kind}} p99")], "s"),
         graph("Prompt tokens per step", "Of steps that computed any: the chunk.", quantiles("sluice_step_prefill_tokens")),
         graph("Decode stall", "Share of time by which prompts made steps with decoding sequences longer.",
-              [(rate("sluice_decode_stall_seconds_total"), "stalled")], "percentunit"),
+              [(rate("sluice_decode_stall_seconds_total", "instance"), "{{instance}}")], "percentunit"),
     ]),
     ("KV cache", [
         graph("KV blocks", "Reserved is what running sequences have at their caps; under adaptive it may exceed the capacity.",
@@ -127,7 +133,7 @@ ROWS = [
         graph("Prefix cache", "Share of admitted prompt tokens that were found in it.",
               [(rate("sluice_prefix_cache_hits_total") + " / " + rate("sluice_prefix_cache_queries_total"), "hit")], "percentunit"),
         graph("Pauses", "Rows left out of steps for want of a block, per second, and the margin z that adaptive keeps for it.",
-              [(rate("sluice_pauses_total"), "pauses"), (total("sluice_admission_margin_sigmas"), "z, sigmas")]),
+              [(rate("sluice_pauses_total"), "pauses"), (each("max", "sluice_admission_margin_sigmas"), "z, sigmas, {{instance}}")]),
     ]),
     ("Queue", [
         graph("Queue by reason", "Requests waiting, under what the next one to be served lacks.",
@@ -138,12 +144,12 @@ ROWS = [
     ]),
     ("Machine", [
         graph("MBU and MFU", "While steps run: bytes read and multiply-accumulates, as shares of what the machine gave at start.",
-              [(rate("sluice_model_read_bytes_total") + " / " + STEP_SECONDS + " / " + total("sluice_machine_read_bytes_per_second"), "MBU"),
-               (rate("sluice_model_macs_total") + " / " + STEP_SECONDS + " / " + total("sluice_machine_macs_per_second"), "MFU")], "percentunit"),
+              [(rate("sluice_model_read_bytes_total", "instance") + " / " + STEP_SECONDS + " / " + each("max", "sluice_machine_read_bytes_per_second"), "MBU {{instance}}"),
+               (rate("sluice_model_macs_total", "instance") + " / " + STEP_SECONDS + " / " + each("max", "sluice_machine_macs_per_second"), "MFU {{instance}}")], "percentunit"),
         graph("Predicted step time", "Predicted / actual seconds: the model that sizes prompts' chunks under scheduler.tpot_target_ms.",
               quantiles("sluice_step_predicted_ratio")),
         graph("Serving loop", "Age of its current turn, and the age at which the daemon is unhealthy.",
-              [(total("sluice_tick_age_seconds"), "age"), (total("sluice_stall_timeout_seconds"), "limit")], "s"),
+              [(each("max", "sluice_tick_age_seconds"), "age, {{instance}}"), (each("max", "sluice_stall_timeout_seconds"), "limit, {{instance}}")], "s"),
     ]),
     ("Tenants", [
         graph("Requests by tenant", "Ended per second.", [(rate("sluice_tenant_requests_total", "tenant"), "{{tenant}}")], "reqps", stack=True),

@@ -75,10 +75,10 @@ void CompletionSession::on(const scheduler::Accepted& /*accepted*/) {
 void CompletionSession::on(const scheduler::Refused& refused) {
   lease_.release();
   tell(RequestDenied{refused.status});
-  services_.metrics.observe_request({.outcome = outcome_of_refusal(refused.status), .tenant = terms_.tenant});
+  services_.metrics.observe_request(
+      {.outcome = outcome_of_refusal(refused.status), .was_accepted = false, .tenant = terms_.tenant});
   const TimePoint now = services_.clock.now();
-  record(outcome_of_refusal(refused.status), {.arrival = terms_.arrival, .computed = now}, now,
-         refused.status.message());
+  record(outcome_of_refusal(refused.status), std::nullopt, now, refused.status.message());
   done_ = true;
 }
 
@@ -255,20 +255,22 @@ void CompletionSession::finish(Outcome outcome, const scheduler::Ledger& ledger,
   done_ = true;
 }
 
-void CompletionSession::record(Outcome outcome, const RequestTiming& timing, TimePoint now, std::string error) const {
+void CompletionSession::record(Outcome outcome, const std::optional<RequestTiming>& timing, TimePoint now,
+                               std::string error) const {
   if (services_.journal == nullptr) return;
   services_.journal->note({.id = id_,
                            .client_id = terms_.client_id,
                            .trace = terms_.trace,
                            .outcome = outcome,
                            .error = std::move(error),
+                           .was_accepted = timing.has_value(),
                            .tenant = terms_.tenant,
                            .is_chat = terms_.kind == AskKind::kChat,
                            .priority = terms_.priority,
                            .choice_count = terms_.choice_count,
                            .max_tokens = terms_.max_tokens,
                            .usage = usage(),
-                           .timing = timing,
+                           .timing = timing.value_or(RequestTiming{.arrival = terms_.arrival, .computed = now}),
                            .ended = now,
                            .until_deadline = terms_.deadline == TimePoint::max()
                                                  ? std::nullopt

@@ -85,7 +85,7 @@ class CompletionSession final : public Session {
   void note_reason(int32_t index, scheduler::FinishReason reason);
   void fail(const Status& status, const scheduler::Ledger& ledger);
   void finish(Outcome outcome, const scheduler::Ledger& ledger, std::string error = {});
-  void record(Outcome outcome, const RequestTiming& timing, TimePoint now, std::string error) const;
+  void record(Outcome outcome, const std::optional<RequestTiming>& timing, TimePoint now, std::string error) const;
   Outcome outcome_of_ends() const;
   Usage usage() const;
   RequestTiming timing(const scheduler::Ledger& ledger) const;

@@ -140,7 +140,7 @@ Status LogSection::validate() const {
 }
 
 Status MetricsSection::validate() const {
-  SLUICE_RETURN_IF_ERROR(check_range("metrics.max_tenants", max_tenants, 0, 1024));
+  SLUICE_RETURN_IF_ERROR(check_range("metrics.max_tenants", max_tenants, 0, 256));
   return metric_bounds(*this).status();
 }
 

@@ -90,7 +90,7 @@ struct LogSection {
 /// or tokens; empty: MetricBounds has the default.
 struct MetricsSection {
   bool vllm_names = true;    ///< also under vLLM's names
-  int32_t max_tenants = 32;  ///< tenants with a label of their own, 0 to 1024; the others are counted together
+  int32_t max_tenants = 32;  ///< tenants with a label of their own, 0 to 256; the others are counted together
   std::string time_to_first_token_buckets;
   std::string time_per_output_token_buckets;
   std::string inter_token_latency_buckets;

@@ -91,7 +91,7 @@ class Submission {
     const std::string& body = exchange_->request().body;
     const Result<CompletionAsk> ask = terms_.kind == AskKind::kChat ? read_chat(front_, body) : read_completion(body);
     exchange_->drop_body();
-    if (!ask.ok()) return refuse(ask.status());
+    if (!ask.ok()) return refuse(ask.status(), terms->caller.tenant);
     if (!ask->wish.ignored.empty()) terms_.headers.emplace_back("x-sluice-ignored", ignored_names(ask->wish.ignored));
     terms->answer_bytes_max = answer_bytes_max(*ask);
     terms->kind = terms_.kind;
@@ -108,9 +108,9 @@ class Submission {
     return ask.wish.is_stream ? CallTerms().answer_bytes_max : front_.answer_bytes_max;
   }
 
-  Status refuse(const Status& status) {
+  Status refuse(const Status& status, std::optional<std::string_view> tenant = {}) {
     const bool is_invalid = status.code() == StatusCode::kInvalidArgument;
-    return front_.intake.refuse(is_invalid ? Outcome::kInvalid : Outcome::kRefused, status);
+    return front_.intake.refuse(is_invalid ? Outcome::kInvalid : Outcome::kRefused, status, tenant);
   }
 
   std::shared_ptr<CompletionSink> make_sink(const CompletionAsk& ask) const {

@@ -23,6 +23,7 @@ Result<HttpUrl> parse_http_url(std::string_view field, std::string_view text) {
   if (text.starts_with("https://")) return wrong("; for TLS, send to a collector on this machine that does it");
   if (!text.starts_with(kScheme)) return wrong("");
   const bool is_printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+  if (text.find('#') != std::string_view::npos) return wrong(", without a fragment");
   if (!is_printable) return wrong(", without blanks or other characters that are not ASCII");
   const std::string_view rest = text.substr(kScheme.size());
   const size_t path = std::min(rest.find_first_of("/?"), rest.size());

@@ -106,7 +106,7 @@ Status Intake::post(ParsedRequest parsed, KeyUse::Lease lease, std::shared_ptr<C
 }
 
 Status Intake::refuse(Outcome outcome, Status status, std::optional<std::string_view> tenant) {
-  services_.metrics.observe_request({.outcome = outcome, .tenant = tenant});
+  services_.metrics.observe_request({.outcome = outcome, .was_accepted = false, .tenant = tenant});
   return status;
 }
 

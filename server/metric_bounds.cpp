@@ -11,6 +11,9 @@ namespace sluice::server {
 namespace {
 
 constexpr size_t kBoundsMax = 64;
+constexpr double kSmallest = 1e-6;
+/// Bounds that are told apart when they are printed.
+constexpr double kStepMin = 1.0001;
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -21,7 +24,8 @@ std::string_view trim(std::string_view text) {
 std::optional<double> parse_bound(std::string_view text) {
   double bound = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), bound);
-  if (error != std::errc() || stop != text.data() + text.size() || !std::isfinite(bound) || bound <= 0) return {};
+  if (error != std::errc() || stop != text.data() + text.size() || !std::isfinite(bound) || bound < kSmallest)
+    return {};
   return bound;
 }
 
@@ -35,10 +39,11 @@ Result<MetricBounds::Bounds> parse_bounds(std::string_view key, std::string_view
     const std::optional<double> bound = parse_bound(piece);
     if (!bound) {
       return invalid_field(std::string(key),
-                           "must be numbers above 0 with commas between, not \"" + shown(piece) + '"');
+                           "must be numbers from 0.000001 with commas between, not \"" + shown(piece) + '"');
     }
-    if (!bounds.empty() && *bound <= bounds.back())
-      return invalid_field(std::string(key), "must ascend, but " + shown(piece) + " does not exceed the one before");
+    if (!bounds.empty() && *bound < bounds.back() * kStepMin)
+      return invalid_field(std::string(key),
+                           "must ascend, but " + shown(piece) + " does not clearly exceed the one before");
     bounds.push_back(*bound);
     if (bounds.size() > kBoundsMax) {
       return invalid_field(std::string(key), "may hold at most " + std::to_string(kBoundsMax) + " bounds");

@@ -36,7 +36,8 @@ struct MetricBounds {
 /// The defaults, with those lists that the section gives instead.
 Result<MetricBounds> metric_bounds(const MetricsSection& section);
 
-/// Numbers above zero, ascending, 1 to 64 of them, with commas between. The error's field is `key`.
+/// Numbers from 0.000001, each at least 1.0001 times the one before, 1 to 64 of them, with commas between. The error's
+/// field is `key`.
 Result<MetricBounds::Bounds> parse_bounds(std::string_view key, std::string_view text);
 
 }  // namespace sluice::server

@@ -158,24 +158,23 @@ void Metrics::observe_sequence(const scheduler::Ledger& ledger) {
 }
 
 void Metrics::observe_ledger(const scheduler::Ledger& ledger, Duration delivery) {
+  families_->delivery.Observe(seconds(delivery));
+  if (ledger.output_tokens == 0) return;
   families_->prefill.Observe(seconds(ledger.prefill));
   families_->decode.Observe(seconds(ledger.decode));
   families_->interference.Observe(seconds(ledger.interference));
   families_->pause.Observe(seconds(ledger.pause));
   families_->generation.Observe(seconds(ledger.decode + ledger.interference + ledger.pause));
   families_->inference.Observe(seconds(ledger.prefill + ledger.decode + ledger.interference + ledger.pause));
-  families_->delivery.Observe(seconds(delivery));
 }
 
 void Metrics::observe_request(const RequestEnd& end) {
   Families& families = *families_;
   families.outcomes[static_cast<size_t>(end.outcome)]->Increment();
-  const bool was_accepted = end.outcome != Outcome::kRefused && end.outcome != Outcome::kInvalid;
   if (end.tenant) {
-    families.tenants.observe_request(*end.tenant, end.outcome, was_accepted ? end.prompt_tokens : 0,
-                                     was_accepted ? end.output_tokens : 0);
+    families.tenants.observe_request(*end.tenant, end);
   }
-  if (!was_accepted) return;
+  if (!end.was_accepted) return;
   families.prompt_tokens.Increment(end.prompt_tokens);
   families.generated_tokens.Increment(end.output_tokens);
   families.queue.Observe(seconds(end.queue));

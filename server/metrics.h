@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,7 +8,7 @@
 #include "scheduler/loop_stats.h"
 #include "scheduler/token_event.h"
 #include "server/metric_bounds.h"
-#include "server/outcome.h"
+#include "server/request_end.h"
 
 namespace sluice::server {
 
@@ -31,19 +30,6 @@ struct MetricsSetup {
   const SpanExporter* exporter = nullptr;  ///< lent; null: there is none
 };
 
-/// A request that has ended, however it did.
-struct RequestEnd {
-  Outcome outcome = Outcome::kStop;
-  std::optional<std::string_view> tenant = std::nullopt;  ///< unless the request didn't even tell
-  int32_t prompt_tokens = 0;
-  int32_t cached_tokens = 0;  ///< of these, found in the prefix cache
-  int32_t output_tokens = 0;  ///< of all choices
-  int32_t max_tokens = 0;     ///< per choice
-  int32_t choices = 1;
-  Duration queue{};       ///< from arrival to admission, or to the end of a request that was never admitted
-  Duration end_to_end{};  ///< from arrival
-};
-
 /// The daemon's Prometheus metrics. Thread-safe; never called on the loop thread. Gauges and loop counters are read
 /// from LoopStats at scrape time, so they are right also when idle.
 class Metrics {
@@ -59,11 +45,11 @@ class Metrics {
   void observe_token_gap(Duration gap);
   /// A sequence ended, however it did: observes its TPOT, (last - first) / (tokens - 1), if it has two or more tokens.
   void observe_sequence(const scheduler::Ledger& ledger);
-  /// An accepted request ended: where its time went, from admission on; `delivery` is what its reader and connection
-  /// took.
+  /// An accepted request ended: where its time went, from admission on, if it came to a token; `delivery` is what its
+  /// reader and connection took.
   void observe_ledger(const scheduler::Ledger& ledger, Duration delivery);
-  /// A request ended; once per request, whatever its outcome. Tokens and queue time count unless it was refused or
-  /// invalid; end-to-end, lengths and what was asked for are observed for stop and length only.
+  /// A request ended; once per request, whatever its outcome. Tokens and queue time count if it was
+  /// accepted; end-to-end, lengths and what was asked for are observed for stop and length only.
   void observe_request(const RequestEnd& end);
 
   /// The text exposition (version 0.0.4) of everything. Never contains NaN; times are in seconds.

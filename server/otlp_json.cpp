@@ -44,7 +44,7 @@ class RequestSpans {
   void append_to(Json& spans) const {
     const RequestTiming& timing = record_.timing;
     spans.push_back(root());
-    if (record_.outcome == Outcome::kRefused || record_.outcome == Outcome::kInvalid) return;
+    if (!record_.was_accepted) return;
     const TimePoint admitted = timing.arrival + timing.queue;
     spans.push_back(part(1, "queue", timing.arrival, admitted));
     if (record_.usage.completion_tokens == 0) return;

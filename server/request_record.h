@@ -12,13 +12,16 @@
 
 namespace sluice::server {
 
-/// A request that has ended or was refused, as logs and traces tell it: lengths and times, no text.
+/// A request that has ended, or that the scheduler refused, as logs and traces tell it: lengths and times, no text.
+/// What never came to the scheduler has none: invalid requests, and those that a key's limit or a full mailbox kept
+/// out.
 struct RequestRecord {
   RequestId id;
   std::string client_id;  ///< what the client calls it (x-request-id); empty: nothing
   TraceContext trace;
   Outcome outcome = Outcome::kStop;
   std::string error;  ///< why it failed or was refused; empty: it wasn't
+  bool was_accepted = true;
   std::string tenant;
   bool is_chat = false;
   int32_t priority = 0;

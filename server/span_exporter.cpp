@@ -9,6 +9,7 @@ namespace {
 
 /// A collector would rather have few bodies, a reader would rather not wait.
 constexpr Duration kBatchPatience = std::chrono::seconds(1);
+constexpr Duration kLastPatience = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -18,6 +19,7 @@ SpanExporter::~SpanExporter() {
   {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
+    last_moment_ = parts_.clock.now() + kLastPatience;
     changed_.notify_one();
   }
   thread_.join();
@@ -49,7 +51,10 @@ std::vector<TracedRequest> SpanExporter::take_batch() {
     if (changed_.wait_until(mutex_, until) == std::cv_status::timeout) break;
   }
   // Once it is over, a collector that takes nothing would only hold up the end.
-  if (is_stopping_ && was_refused_) queue_.clear();
+  if (is_stopping_ && (was_refused_ || parts_.clock.now() > last_moment_)) {
+    dropped_.fetch_add(queue_.size(), std::memory_order_relaxed);
+    queue_.clear();
+  }
   const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), kBatchMax));
   std::vector<TracedRequest> batch(std::move_iterator(queue_.begin()), std::move_iterator(queue_.begin() + count));
   queue_.erase(queue_.begin(), queue_.begin() + count);

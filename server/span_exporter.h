@@ -36,7 +36,8 @@ class SpanExporter final : public RequestObserver {
   static constexpr size_t kBatchMax = 256;   ///< requests in one body
 
   explicit SpanExporter(Parts parts);
-  /// Sends what waits, as long as the collector takes it.
+  /// Sends what waits, as long as the collector takes it and for two seconds at most, beside the body in hand; the rest
+  /// is dropped.
   ~SpanExporter() override;
 
   void note(const RequestRecord& record) override;
@@ -59,6 +60,7 @@ class SpanExporter final : public RequestObserver {
   CondVar changed_;
   std::deque<TracedRequest> queue_ SLUICE_GUARDED_BY(mutex_);
   bool is_stopping_ SLUICE_GUARDED_BY(mutex_) = false;
+  TimePoint last_moment_ SLUICE_GUARDED_BY(mutex_) = TimePoint::max();  // to begin a body
   std::thread thread_;
 };
 

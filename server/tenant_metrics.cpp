@@ -27,22 +27,22 @@ TenantMetrics::TenantMetrics(prometheus::Registry& registry, int32_t tenants_max
 
 void TenantMetrics::observe_first_token(std::string_view tenant, Duration ttft) {
   const MutexLock lock(mutex_);
-  series_of(tenant).first_token->Observe(to_seconds(std::max(ttft, Duration::zero())));
+  series_of(tenant, true).first_token->Observe(to_seconds(std::max(ttft, Duration::zero())));
 }
 
-void TenantMetrics::observe_request(std::string_view tenant, Outcome outcome, int64_t prompt_tokens,
-                                    int64_t output_tokens) {
+void TenantMetrics::observe_request(std::string_view tenant, const RequestEnd& end) {
   const MutexLock lock(mutex_);
-  const Series& series = series_of(tenant);
-  series.requests[static_cast<size_t>(outcome)]->Increment();
-  series.prompt_tokens->Increment(static_cast<double>(prompt_tokens));
-  series.output_tokens->Increment(static_cast<double>(output_tokens));
+  const Series& series = series_of(tenant, end.was_accepted);
+  series.requests[static_cast<size_t>(end.outcome)]->Increment();
+  if (!end.was_accepted) return;
+  series.prompt_tokens->Increment(end.prompt_tokens);
+  series.output_tokens->Increment(end.output_tokens);
 }
 
-TenantMetrics::Series& TenantMetrics::series_of(std::string_view tenant) {
+TenantMetrics::Series& TenantMetrics::series_of(std::string_view tenant, bool may_be_new) {
   if (const auto found = tenants_.find(tenant); found != tenants_.end()) return found->second;
   // A tenant called as one of our own labels is counted there.
-  if (tenants_.size() >= tenants_max_ || tenant == "other") return other_;
+  if (!may_be_new || tenants_.size() >= tenants_max_ || tenant == "other") return other_;
   return tenants_.emplace(tenant, make_series(tenant.empty() ? "default" : engine::sanitize_utf8(tenant)))
       .first->second;
 }

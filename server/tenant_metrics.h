@@ -16,19 +16,20 @@
 #include "base/mutex.h"
 #include "server/metric_bounds.h"
 #include "server/outcome.h"
+#include "server/request_end.h"
 
 namespace sluice::server {
 
-/// Requests, tokens and time to first token by tenant. The first `tenants_max` tenants have a label of their own, all
-/// later ones are "other" together: whoever may name tenants must not be able to fill Prometheus. No name at all is
-/// "default". Thread-safe.
+/// Requests, tokens and time to first token by tenant. The first `tenants_max` tenants with an accepted
+/// request have a label of their own, all others are "other" together: whoever may name tenants must not be able to
+/// fill Prometheus. No name at all is "default". Thread-safe.
 class TenantMetrics {
  public:
   /// The registry is lent. 0 tenants: all are "other".
   TenantMetrics(prometheus::Registry& registry, int32_t tenants_max, MetricBounds::Bounds first_token_bounds);
 
   void observe_first_token(std::string_view tenant, Duration ttft);
-  void observe_request(std::string_view tenant, Outcome outcome, int64_t prompt_tokens, int64_t output_tokens);
+  void observe_request(std::string_view tenant, const RequestEnd& end);
 
  private:
   struct Series {
@@ -38,7 +39,7 @@ class TenantMetrics {
     prometheus::Histogram* first_token = nullptr;
   };
 
-  Series& series_of(std::string_view tenant);
+  Series& series_of(std::string_view tenant, bool may_be_new) SLUICE_REQUIRES(mutex_);
   Series make_series(const std::string& label);
 
   const size_t tenants_max_;

@@ -134,7 +134,8 @@ std::vector<MetricFamily> vllm_metrics(const std::vector<MetricFamily>& own, con
       result.push_back(renamed(pair.name, *found->second, labels));
   }
   if (const auto found = families.find("sluice_requests_total"); found != families.end()) {
-    result.push_back(counter_family("vllm:request_success_total", "Requests that ended after being accepted.",
+    result.push_back(counter_family("vllm:request_success_total",
+                                    "Requests that ended; abort is for those cancelled or past their deadline.",
                                     regrouped(*found->second, "outcome", "finished_reason", finished_reason, labels)));
   }
   if (const auto found = families.find("sluice_requests_waiting_by_reason"); found != families.end()) {

@@ -66,7 +66,8 @@ const live = {
   },
 
   take(answer) {
-    if ("uptime_s" in answer && answer.uptime_s < this.uptime) this.beginAnew();
+    const isYounger = "uptime_s" in answer && answer.uptime_s < this.uptime;
+    if (isYounger || (answer.steps && answer.steps.newest < steps.newest())) this.beginAnew();
     this.showState(answer);
     if (!answer.latency) return; // there is no model yet
     this.uptime = answer.uptime_s;

@@ -131,8 +131,8 @@ TEST(Config, TakesOnlyKnownChoices) {
 }
 
 TEST(Config, MetricsAndTracesHaveBoundsToo) {
-  for (const int32_t good : {0, 1024}) EXPECT_EQ(fault_of([&](Config& c) { c.metrics.max_tenants = good; }), "");
-  for (const int32_t bad : {-1, 1025})
+  for (const int32_t good : {0, 256}) EXPECT_EQ(fault_of([&](Config& c) { c.metrics.max_tenants = good; }), "");
+  for (const int32_t bad : {-1, 257})
     EXPECT_EQ(fault_of([&](Config& c) { c.metrics.max_tenants = bad; }), "metrics.max_tenants");
   EXPECT_EQ(fault_of([](Config& c) { c.metrics.queue_buckets = "0.1, 1"; }), "");
   EXPECT_EQ(fault_of([](Config& c) { c.metrics.queue_buckets = "1, 0.1"; }), "metrics.queue_buckets");

@@ -20,11 +20,12 @@ TEST(MetricBounds, ReadsNumbersWithCommas) {
 }
 
 TEST(MetricBounds, NamesWhatIsWrong) {
-  EXPECT_EQ(fault_of("a"), "metrics.queue_buckets must be numbers above 0 with commas between, not \"a\"");
-  for (const char* const text : {"", " ", ",", "1,", "1,,2", "0", "-1", "nan", "inf", "1 2", "0x10"})
+  EXPECT_EQ(fault_of("a"), "metrics.queue_buckets must be numbers from 0.000001 with commas between, not \"a\"");
+  for (const char* const text :
+       {"", " ", ",", "1,", "1,,2", "0", "-1", "nan", "inf", "1e-7", "0.1,0.10000000000000002", "1 2", "0x10"})
     EXPECT_NE(fault_of(text), "") << text;
-  EXPECT_EQ(fault_of("1, 1"), "metrics.queue_buckets must ascend, but 1 does not exceed the one before");
-  EXPECT_EQ(fault_of("2, 1"), "metrics.queue_buckets must ascend, but 1 does not exceed the one before");
+  EXPECT_EQ(fault_of("1, 1"), "metrics.queue_buckets must ascend, but 1 does not clearly exceed the one before");
+  EXPECT_EQ(fault_of("2, 1"), "metrics.queue_buckets must ascend, but 1 does not clearly exceed the one before");
 }
 
 TEST(MetricBounds, HoldUpTo64) {

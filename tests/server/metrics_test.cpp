@@ -55,8 +55,8 @@ TEST(B25_Metrics, c_tpot_is_last_minus_first_over_tokens_minus_one) {
 
 TEST(B25_Metrics, e_a_request_that_was_not_taken_is_only_counted) {
   Daemon daemon;
-  daemon.metrics.observe_request({.outcome = Outcome::kInvalid, .prompt_tokens = 5});
-  daemon.metrics.observe_request({.outcome = Outcome::kRefused, .prompt_tokens = 5});
+  daemon.metrics.observe_request({.outcome = Outcome::kInvalid, .was_accepted = false, .prompt_tokens = 5});
+  daemon.metrics.observe_request({.outcome = Outcome::kRefused, .was_accepted = false, .prompt_tokens = 5});
   EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"invalid\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_requests_total{outcome=\"refused\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_time_to_first_token_seconds_count"), 0);
@@ -110,11 +110,14 @@ TEST(Metrics, ALedgerIsObservedPartByPart) {
   ledger.interference = std::chrono::milliseconds(40);
   ledger.pause = std::chrono::milliseconds(500);
   daemon.metrics.observe_ledger(ledger, std::chrono::milliseconds(6));
+  EXPECT_EQ(daemon.value("sluice_request_prefill_seconds_count"), 0) << "it never came to a token";
+  ledger.output_tokens = 2;
+  daemon.metrics.observe_ledger(ledger, std::chrono::milliseconds(6));
   EXPECT_NEAR(daemon.value("sluice_request_prefill_seconds_sum"), 0.02, 1e-9);
   EXPECT_NEAR(daemon.value("sluice_request_decode_seconds_sum"), 0.3, 1e-9);
   EXPECT_NEAR(daemon.value("sluice_request_interference_seconds_sum"), 0.04, 1e-9);
   EXPECT_NEAR(daemon.value("sluice_request_pause_seconds_sum"), 0.5, 1e-9);
-  EXPECT_NEAR(daemon.value("sluice_request_delivery_seconds_sum"), 0.006, 1e-9);
+  EXPECT_NEAR(daemon.value("sluice_request_delivery_seconds_sum"), 0.012, 1e-9);
 }
 
 TEST(Metrics, WaitingRequestsStandUnderWhatTheNextOneLacks) {
@@ -321,10 +324,13 @@ TEST(Metrics, NoTenantIsTheDefaultOneAndStrangeNamesStayReadable) {
   daemon.metrics.observe_request({.tenant = ""});
   daemon.metrics.observe_request({.tenant = "other"});
   daemon.metrics.observe_request({.tenant = "a\"\n\xff"});
-  daemon.metrics.observe_request({.outcome = Outcome::kInvalid});
+  daemon.metrics.observe_request({.outcome = Outcome::kInvalid, .was_accepted = false});
+  daemon.metrics.observe_request({.outcome = Outcome::kInvalid, .was_accepted = false, .tenant = "stranger"});
   EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"default\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"other\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"invalid\",tenant=\"default\"}"), 0);
+  // Whoever only sends nonsense takes no label.
+  EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"invalid\",tenant=\"other\"}"), 1);
   EXPECT_EQ(daemon.value("sluice_tenant_requests_total{outcome=\"stop\",tenant=\"a\\\"\\n\xef\xbf\xbd\"}"), 1);
 }
 

@@ -75,6 +75,7 @@ TEST(OtlpJson, ARequestIsAServerSpanWithItsPartsInIt) {
 TEST(OtlpJson, WhatNeverHappenedHasNoSpan) {
   RequestRecord refused = whole_answer();
   refused.outcome = Outcome::kRefused;
+  refused.was_accepted = false;
   refused.error = "the queue is full";
   const Json spans = spans_of(refused);
   ASSERT_EQ(spans.size(), 1U);

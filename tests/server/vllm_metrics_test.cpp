@@ -39,6 +39,7 @@ TEST(VllmMetrics, LatenciesAreOurs) {
   daemon.metrics.observe_first_token("", std::chrono::milliseconds(30));
   daemon.metrics.observe_token_gap(std::chrono::milliseconds(5));
   scheduler::Ledger ledger;
+  ledger.output_tokens = 2;
   ledger.prefill = std::chrono::milliseconds(10);
   ledger.decode = std::chrono::milliseconds(100);
   ledger.interference = std::chrono::milliseconds(20);
