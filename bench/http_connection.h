@@ -11,8 +11,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 
+#include "base/http_socket.h"
 #include "bench/http_exchange.h"
-#include "bench/http_socket.h"
 
 namespace sluice::bench {
 

@@ -124,12 +124,13 @@ void HttpConnection::start() {
   shared_.waiting.push_back(this);  // who shakes no hands makes room for who does
   deadline_.set(
       shared_.limits.request_timeout, [this] { abort(); }, weak_from_this());
-  socket_.async_handshake([self = shared_from_this()](const Error& error) {
-    if (self->phase_ == Phase::kClosed) return;
-    self->shared_.waiting.remove(self.get());
-    if (error) return self->abort();
-    self->wait_for_request(self->shared_.limits.request_timeout);
-  });
+  socket_.tls()->async_handshake(boost::asio::ssl::stream_base::server,
+                                 [self = shared_from_this()](const Error& error) {
+                                   if (self->phase_ == Phase::kClosed) return;
+                                   self->shared_.waiting.remove(self.get());
+                                   if (error) return self->abort();
+                                   self->wait_for_request(self->shared_.limits.request_timeout);
+                                 });
 }
 
 void HttpConnection::finish() {

@@ -8,12 +8,12 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/http_socket.h"
 #include "server/http_body.h"
 #include "server/http_deadline.h"
 #include "server/http_exchange.h"
 #include "server/http_limits.h"
 #include "server/http_router.h"
-#include "server/http_socket.h"
 #include "server/http_writer.h"
 #include "server/io_mailbox.h"
 

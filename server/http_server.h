@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/http_socket.h"
 #include "base/status.h"
 #include "server/http_limits.h"
 #include "server/http_router.h"
-#include "server/http_socket.h"
 #include "server/listen_address.h"
 
 namespace sluice::server {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "base/http_socket.h"
 #include "server/http_deadline.h"
 #include "server/http_message.h"
-#include "server/http_socket.h"
 
 namespace sluice::server {
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <filesystem>
 
+#include "base/http_socket.h"
 #include "base/status.h"
 #include "server/config.h"
-#include "server/http_socket.h"
 
 namespace sluice::server {
 

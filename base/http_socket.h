@@ -8,14 +8,15 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-namespace sluice::server {
+namespace sluice {
 
 using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
 
-/// A client's socket, with TLS or without: a stream as Asio's and Beast's operations take it. One thread.
+/// One side of an HTTP connection, with TLS or without: a stream as Asio's and Beast's operations take it. One thread.
 class HttpSocket {
  public:
   using Tcp = boost::asio::ip::tcp::socket;
+  using Tls = boost::asio::ssl::stream<Tcp&>;
   using executor_type = Tcp::executor_type;
 
   /// No context: no TLS.
@@ -31,12 +32,9 @@ class HttpSocket {
   Tcp& tcp() { return tcp_; }
   const Tcp& tcp() const { return tcp_; }
 
+  /// Null without TLS; with it, its handshake comes before anything else.
+  Tls* tls() { return tls_ ? &*tls_ : nullptr; }
   bool has_tls() const { return tls_.has_value(); }
-  /// Before anything else where there is TLS.
-  template <typename Handler>
-  void async_handshake(Handler handler) {
-    tls_->async_handshake(boost::asio::ssl::stream_base::server, std::move(handler));
-  }
 
   template <typename Buffers, typename Handler>
   void async_read_some(const Buffers& buffers, Handler&& handler) {
@@ -52,7 +50,7 @@ class HttpSocket {
  private:
   Tcp tcp_;
   const TlsContext context_;
-  std::optional<boost::asio::ssl::stream<Tcp&>> tls_;
+  std::optional<Tls> tls_;
 };
 
-}  // namespace sluice::server
+}  // namespace sluice
