@@ -28,7 +28,7 @@ ul.key li::before { content: ""; display: inline-block; width: 1.1rem; height: 0
 .series polyline { fill: none; stroke: var(--colour); stroke-width: 2; stroke-linejoin: round; } .series circle { fill: var(--colour); }
 .s1 polyline { stroke-dasharray: 7 3; } .s2 polyline { stroke-dasharray: 2 3; } .s3 polyline { stroke-dasharray: 9 3 2 3; } .s4 polyline { stroke-dasharray: 12 4; }
 .bar { stroke: var(--colour); stroke-width: 1.2; } .grid { stroke: var(--line); } .axis { stroke: var(--faint); } .mark { stroke: var(--mark); stroke-dasharray: 4 3; }
-svg text { font: 12.5px system-ui, sans-serif; fill: var(--faint); } svg text.label { fill: var(--ink); } svg text.mark-text { fill: var(--mark); }
+svg text { font: 12.5px system-ui, sans-serif; fill: var(--faint); } svg text.label { fill: var(--ink); } svg text.mark-text { fill: var(--mark); paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 svg .middle { text-anchor: middle; } svg .right { text-anchor: end; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; min-width: 60%; }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap; } th:first-child, td:first-child { text-align: left; }

@@ -34,7 +34,7 @@ struct Axis {
   bool can_show(double value) const { return std::isfinite(value) && (scale == Scale::kLinear || value > 0); }
   double place(double value) const {
     const double share =
-        scale == Scale::kLog ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+        scale == Scale::kLinear ? (value - low) / (high - low) : std::log(value / low) / std::log(high / low);
     return begin + std::clamp(share, 0.0, 1.0) * (end - begin);
   }
 };
@@ -70,8 +70,24 @@ std::vector<double> log_ticks(const Axis& axis) {
   return ticks;
 }
 
+std::vector<double> doubling_ticks(const Axis& axis) {
+  // A word for each would not fit beyond eight.
+  const double step = std::log2(axis.high / axis.low) > 8 ? 4 : 2;
+  std::vector<double> ticks;
+  for (double tick = std::exp2(std::ceil(std::log2(axis.low))); tick <= axis.high; tick *= step) ticks.push_back(tick);
+  return ticks;
+}
+
 std::vector<double> ticks_of(const Axis& axis) {
-  return axis.scale == Scale::kLog ? log_ticks(axis) : linear_ticks(axis);
+  switch (axis.scale) {
+    case Scale::kLinear:
+      return linear_ticks(axis);
+    case Scale::kLog:
+      return log_ticks(axis);
+    case Scale::kLog2:
+      return doubling_ticks(axis);
+  }
+  return {};
 }
 
 /// An axis over all of the values, with some air; a linear one begins at 0 where nothing is below.
@@ -83,13 +99,13 @@ Axis axis_over(const std::vector<double>& values, Scale scale, double begin, dou
     axis.low = std::min(axis.low, value);
     axis.high = std::max(axis.high, value);
   }
-  if (scale == Scale::kLog) {
+  if (scale != Scale::kLinear) {
     axis.low /= 1.15;
     axis.high *= 1.15;
     return axis;
   }
   axis.low = std::min(0.0, axis.low);
-  axis.high = axis.high > axis.low ? axis.high + 0.06 * (axis.high - axis.low) : axis.low + 1;
+  axis.high = axis.high > axis.low ? axis.high + 0.12 * (axis.high - axis.low) : axis.low + 1;
   return axis;
 }
 
@@ -122,8 +138,8 @@ class Drawing {
     out_ << "<svg viewBox=\"0 0 480 300\" role=\"img\" aria-label=\"" << escape_html(plot_.title) << "\">\n";
     draw_grid();
     draw_labels();
-    draw_marks();
     for (size_t index = 0; index < plot_.series.size(); ++index) draw(plot_.series[index], index % 6);
+    draw_marks();
     out_ << "</svg>\n";
     return out_.str();
   }

@@ -8,7 +8,11 @@
 
 namespace sluice::bench {
 
-enum class Scale { kLinear, kLog };
+enum class Scale {
+  kLinear,
+  kLog,  ///< ticks at 1, 2 and 5 times powers of ten
+  kLog2  ///< ticks at powers of two
+};
 
 struct PlotPoint {
   double x = 0;

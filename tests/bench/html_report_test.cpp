@@ -83,11 +83,22 @@ TEST(SvgPlot, DrawsUpwardsAndToTheRight) {
 
 TEST(SvgPlot, LeavesEqualFactorsEqualRoomOnALogarithmicAxis) {
   Plot plot = simple_plot();
-  plot.x_scale = Scale::kLog;
   plot.series[0].points = {{.x = 1, .y = 1}, {.x = 4, .y = 1}, {.x = 16, .y = 1}};
-  const auto found = dots(svg_of(plot));
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_NEAR(found[1].first - found[0].first, found[2].first - found[1].first, 0.2);
+  for (const Scale scale : {Scale::kLog, Scale::kLog2}) {
+    plot.x_scale = scale;
+    const auto found = dots(svg_of(plot));
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_NEAR(found[1].first - found[0].first, found[2].first - found[1].first, 0.2);
+  }
+}
+
+TEST(SvgPlot, CountsInPowersOfTwoWhereThatIsTheScale) {
+  Plot plot = simple_plot();
+  plot.x_scale = Scale::kLog2;
+  plot.series[0].points = {{.x = 3, .y = 1}, {.x = 70, .y = 1}};
+  const std::string svg = svg_of(plot);
+  for (const char* const tick : {">4<", ">8<", ">16<", ">32<", ">64<"}) EXPECT_THAT(svg, HasSubstr(tick));
+  EXPECT_THAT(svg, Not(HasSubstr(">2<")));
 }
 
 TEST(SvgPlot, LeavesOutWhatHasNoPlace) {

@@ -26,6 +26,8 @@ ARROWS = {
     "bench/admission": {"simulation", "scheduler", "kvcache", "engine", "base"},
     # What a load generator is measured against: it computes nothing.
     "bench/null_server": {"proto", "base"},
+    # Simulates the shipped scheduler beside a policy that exists nowhere else.
+    "bench/experiments": {"bench", "simulation", "scheduler", "base"},
     # Measures the engine itself, without a server.
     "bench/micro": {"engine", "base"},
 }
