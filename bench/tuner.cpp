@@ -10,7 +10,7 @@ namespace sluice::bench {
 namespace {
 
 constexpr double kSearchShare = 0.65;    // of the budget; the rest tells the best apart
-constexpr double kTieMargin = 0.03;      // a smaller gain is not worth a larger batch
+constexpr double kTieMargin = 0.02;      // a smaller gain is not worth a larger batch
 constexpr double kContenderShare = 0.9;  // of the best's goodput: below, more trials would hardly change the answer
 constexpr size_t kContendersMax = 4;
 constexpr double kFinestStep = 1.2;  // ratio of neighbours of max_running
@@ -32,55 +32,62 @@ class Tuner {
 
   TuneOutcome tune() {
     const TimePoint end = start_ + config_.budget - config_.last_word;
-    deadline_ = std::min(end, start_ + std::chrono::duration_cast<Duration>(config_.budget * kSearchShare));
-    const bool is_searched = search();
     deadline_ = end;
-    // What the search did not need goes to the comparison, and a search cut short is not worth one.
-    if (is_searched) tell_apart();
+    const bool is_searched = search_running();
+    if (is_searched) {
+      deadline_ = std::min(end, start_ + std::chrono::duration_cast<Duration>(config_.budget * kSearchShare));
+      search_others();
+      deadline_ = end;
+      if (failure_.ok()) tell_apart();
+    }
     return outcome(is_searched);
   }
 
  private:
-  bool search() {
-    if (!search_running()) return false;
+  /// Until nothing moves any more, or the search's share of the time is used up.
+  void search_others() {
     while (true) {
       const LimitSetting before = arms_.best();
-      if (!climb_targets() || !climb_tokens()) return may_stop_here();
-      if (arms_.best() == before) return true;
-      if (!search_neighbours()) return may_stop_here();
+      if (!climb_targets() || !climb_tokens() || arms_.best() == before) return;
+      if (!search_neighbours()) return;
     }
   }
-
-  /// When the search's share of the time is used up the rest can still be spent well, but not after a failure.
-  bool may_stop_here() const { return failure_.ok(); }
 
   // --- max_running ---
 
   bool search_running() {
-    std::set<int32_t> tried;
     int below_in_a_row = 0;
     for (int32_t running = 1; below_in_a_row < 2; running = std::min(running * kCoarseStep, config_.max_running_max)) {
-      const LimitSetting setting = with_running(config_.start, running);
-      if (!measure(setting, "the scale")) return false;
-      tried.insert(running);
-      const LimitSetting best = arms_.best();
-      below_in_a_row = is_surely_greater(arms_.goodput(best), arms_.goodput(setting)) ? below_in_a_row + 1 : 0;
+      bool is_below = true;
+      for (const LimitSetting& start : config_.starts) {
+        const LimitSetting setting = with_running(start, running);
+        if (!measure(setting, "the scale")) return false;
+        is_below = is_below && is_surely_greater(arms_.goodput(arms_.best()), arms_.goodput(setting));
+      }
+      below_in_a_row = is_below ? below_in_a_row + 1 : 0;
       if (running == config_.max_running_max) break;
     }
-    return narrow_running(tried);
+    return narrow_running();
   }
 
-  bool narrow_running(std::set<int32_t>& tried) {
+  bool narrow_running() {
     while (true) {
       const LimitSetting best = arms_.best();
-      bool has_moved = false;
-      for (const int32_t running : between_neighbours(tried, best.max_running)) {
-        has_moved = true;
-        tried.insert(running);
+      const std::vector<int32_t> next = between_neighbours(tried_beside(best), best.max_running);
+      for (const int32_t running : next) {
         if (!measure(with_running(best, running), "between neighbours")) return false;
       }
-      if (!has_moved) return true;
+      if (next.empty()) return true;
     }
+  }
+
+  /// The values of max_running that were tried with the same other limits.
+  std::set<int32_t> tried_beside(const LimitSetting& setting) const {
+    std::set<int32_t> tried;
+    for (const LimitSetting& other : arms_.settings()) {
+      if (with_running(other, setting.max_running) == setting) tried.insert(other.max_running);
+    }
+    return tried;
   }
 
   static std::vector<int32_t> between_neighbours(const std::set<int32_t>& tried, int32_t best) {

@@ -18,7 +18,7 @@ struct TunerConfig {
   int32_t max_running_max = 64;          ///< tries 1 to this
   std::vector<int32_t> tokens_per_step;  ///< ascending, not empty; those below max_running are left out
   std::vector<double> tpot_target_ms;    ///< from the loosest (0: none) to the tightest, not empty
-  LimitSetting start;                    ///< tokens and target to search max_running with; among the above
+  std::vector<LimitSetting> starts;      ///< tokens and targets to search max_running with; among the above
   Duration budget = std::chrono::seconds(240);
   Duration last_word{};  ///< kept of it at the end, for putting the limits back
 };
@@ -28,7 +28,8 @@ struct TunedArm {
   LimitSetting setting;
   std::vector<Trial> trials;  ///< in the order of time
   Estimate goodput;           ///< requests/s within the SLO, over all trials, drift between trials included
-  double goodput_tokens_per_second = 0;
+  std::optional<int32_t> concurrency = {};  ///< how it was loaded; for reports, filled in by who ran the trials
+  std::optional<double> rate = {};
 };
 
 enum class TuneVerdict {
@@ -54,12 +55,13 @@ using TuneProgress = std::function<void(const LimitSetting& setting, const std::
 
 /// Finds the setting with the highest goodput by measuring, within the budget.
 ///
-/// 1. max_running on a grid of powers of four, then between the neighbours of the best until steps are a fifth;
+/// 1. max_running on a grid of powers of four, from each start, then between the neighbours of the best until steps are
+/// a fifth;
 /// 2. from there the TPOT target and the tokens per step, each uphill from where it is; when one moved, max_running's
 ///    neighbours again;
 /// 3. the best few again and again in turn, until their intervals part or time ends.
 /// A trial ends early when its interval lies below the best one's. The best is measured again between the others, so
-/// that drift of the machine is seen and widens the intervals. Differences within chance and under 3 % are ties, and a
+/// that drift of the machine is seen and widens the intervals. Differences within chance and under 2 % are ties, and a
 /// tie goes to the smaller batch.
 TuneOutcome tune(const TunerConfig& config, const RunTrial& run, const Clock& clock, const TuneProgress& progress);
 

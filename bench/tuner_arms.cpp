@@ -12,16 +12,6 @@ std::vector<TrialBatch> batches_of(const std::vector<Trial>& trials) {
   return all;
 }
 
-double tokens_per_second(const std::vector<TrialBatch>& batches) {
-  double tokens = 0;
-  double seconds = 0;
-  for (const TrialBatch& batch : batches) {
-    tokens += static_cast<double>(batch.good_tokens);
-    seconds += batch.seconds;
-  }
-  return seconds > 0 ? tokens / seconds : 0;
-}
-
 }  // namespace
 
 void TunerArms::add(const LimitSetting& setting, Trial trial) {
@@ -89,10 +79,7 @@ double TunerArms::pooled_drift() const {
 std::vector<TunedArm> TunerArms::arms() const {
   std::vector<TunedArm> arms;
   for (const auto& [setting, trials] : trials_) {
-    arms.push_back({.setting = setting,
-                    .trials = trials,
-                    .goodput = goodput(setting),
-                    .goodput_tokens_per_second = tokens_per_second(batches_of(trials))});
+    arms.push_back({.setting = setting, .trials = trials, .goodput = goodput(setting)});
   }
   return arms;
 }

@@ -130,7 +130,8 @@ TunerConfig config_for(const Surface& surface) {
   config.max_running_max = 64;
   config.tokens_per_step = kTokens;
   config.tpot_target_ms = targets_for(surface.slo_tpot_ms);
-  config.start = {.max_running = 64, .tokens_per_step = 512, .tpot_target_ms = surface.slo_tpot_ms};
+  config.starts = {{.max_running = 1, .tokens_per_step = 512, .tpot_target_ms = 0},
+                   {.max_running = 1, .tokens_per_step = 512, .tpot_target_ms = surface.slo_tpot_ms}};
   return config;
 }
 
@@ -205,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TunerOnSurface,
                                          NamedSurface{"loose", {.slo_ttft_ms = 5000, .slo_tpot_ms = 200}},
                                          NamedSurface{"gpu", {.fixed_ms = 4, .row_ms = 0.03, .prompt_token_ms = 0.023}},
                                          NamedSurface{"little_cache", {.kv_rows = 12}},
-                                         NamedSurface{"noisy", {.noise = 0.08, .drift = 0.08}, 88}),
+                                         NamedSurface{"noisy", {.noise = 0.08, .drift = 0.08}, 85}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Tuner, AgreesWithItselfWithinATenth) {
@@ -251,12 +252,12 @@ TEST(Tuner, SaysSoWhenNothingIsWithinTheObjective) {
 
 TEST(Tuner, TakesTheSmallerBatchOfEquals) {
   // Past 12 rows the cache is full: more changes nothing but the queue, and this objective bears the queue.
-  const Surface surface{.slo_ttft_ms = 60'000, .slo_tpot_ms = 200, .kv_rows = 12};
+  const Surface surface{.slo_ttft_ms = 60'000, .slo_tpot_ms = 200, .kv_rows = 12, .noise = 0.015, .drift = 0};
   for (uint64_t seed = 0; seed < 10; ++seed) {
     SimulatedDaemon daemon(surface, seed);
     const TuneOutcome outcome = tune_once(config_for(surface), daemon);
     ASSERT_TRUE(outcome.best);
-    EXPECT_LE(outcome.best->max_running, 32);
+    EXPECT_LE(outcome.best->max_running, 24);
     EXPECT_NE(outcome.verdict, TuneVerdict::kNothingGood);
   }
 }
@@ -296,7 +297,7 @@ TEST(Tuner, TriesNoMoreRowsThanTokens) {
   SimulatedDaemon daemon({}, 7);
   TunerConfig config = config_for({});
   config.tokens_per_step = {16, 32, 64};
-  config.start.tokens_per_step = 64;
+  for (LimitSetting& start : config.starts) start.tokens_per_step = 64;
   for (const TunedArm& arm : tune_once(config, daemon).arms) {
     EXPECT_LE(arm.setting.max_running, arm.setting.tokens_per_step);
     EXPECT_LE(arm.setting.max_running, 64);

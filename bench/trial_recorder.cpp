@@ -1,0 +1,81 @@
+#include "bench/trial_recorder.h"
+
+#include <algorithm>
+
+#include "bench/summary.h"
+
+namespace sluice::bench {
+
+void TrialRecorder::add(const RequestOutcome& outcome) {
+  last_ = std::max(last_, outcome.due + outcome.slip + outcome.took);
+  ++ended_;
+  if (outcome.failure) {
+    ++failed_;
+    if (trial_.first_error.empty()) trial_.first_error = outcome.failure->status.message();
+  }
+  if (ended_ < settle_count_) return;
+  if (ended_ == settle_count_) {
+    trial_.settle_s = to_seconds(last_ - begin_);
+    batch_begin_ = last_;
+    return;
+  }
+  count(outcome);
+  if (batch_.ended == batch_size_) close_batch();
+}
+
+void TrialRecorder::count(const RequestOutcome& outcome) {
+  ++batch_.ended;
+  ++pending_.requests;
+  slips_ms_.push_back(to_milliseconds(outcome.slip));
+  if (outcome.failure) {
+    ++pending_.errors;
+    return;
+  }
+  ++batch_.whole;
+  const AnswerTiming& timing = outcome.timing;
+  pending_.output_tokens += timing.completion_tokens;
+  if (timing.ttft) pending_.ttft_ms.push_back(to_milliseconds(*timing.ttft));
+  if (timing.tpot) pending_.tpot_ms.push_back(to_milliseconds(*timing.tpot));
+  Slo ttft_alone;
+  ttft_alone.ttft = slo_.ttft;
+  Slo tpot_alone;
+  tpot_alone.tpot = slo_.tpot;
+  pending_.ttft_kept += ttft_alone.is_met_by(timing) ? 1 : 0;
+  pending_.tpot_kept += tpot_alone.is_met_by(timing) ? 1 : 0;
+  if (!slo_.is_met_by(timing)) return;
+  ++batch_.good;
+  batch_.good_tokens += timing.completion_tokens;
+}
+
+void TrialRecorder::close_batch() {
+  batch_.seconds = to_seconds(last_ - batch_begin_);
+  pending_.batches = {batch_};
+  pending_.measured_s = batch_.seconds;
+  const double settle_s = trial_.settle_s;
+  const std::string first_error = trial_.first_error;
+  trial_ = merged({trial_, pending_});
+  trial_.settle_s = settle_s;
+  trial_.first_error = first_error;
+  pending_ = {};
+  batch_ = {};
+  batch_begin_ = last_;
+}
+
+void TrialRecorder::add(const Fullness& fullness) {
+  if (has_settled()) fullness_.push_back(fullness);
+}
+
+Trial TrialRecorder::trial() const {
+  Trial trial = trial_;
+  trial.slip_p99_ms = summarize(slips_ms_).p99;
+  for (const Fullness& fullness : fullness_) {
+    const auto count = static_cast<double>(fullness_.size());
+    trial.kv_used_share += fullness.kv_used / count;
+    trial.kv_reserved_share += fullness.kv_reserved / count;
+    trial.running_mean += fullness.running / count;
+    trial.kv_used_share_max = std::max(trial.kv_used_share_max, fullness.kv_used);
+  }
+  return trial;
+}
+
+}  // namespace sluice::bench
