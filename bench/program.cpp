@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/compare_command.h"
 #include "bench/replay_command.h"
 #include "bench/run_command.h"
 #include "bench/sweep_command.h"
@@ -20,6 +21,7 @@ int run_program(const std::vector<std::string>& arguments, const Output& output,
       add_replay_command(app, output, environment),
       add_sweep_command(app, output, environment, command_line),
       add_tune_command(app, output, environment, command_line),
+      add_compare_command(app, output, environment, command_line),
   };
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
