@@ -20,7 +20,13 @@ void TrialRecorder::add(const RequestOutcome& outcome) {
     return;
   }
   count(outcome);
-  if (batch_.ended == batch_size_) close_batch();
+  if (batch_.ended == batch_size_ || looks_hopeless()) close_batch();
+}
+
+/// Where nothing is good a turn has no good part either: two halves of it are evidence enough.
+bool TrialRecorder::looks_hopeless() const {
+  constexpr int64_t kEndsMin = 8;
+  return batch_.good == 0 && batch_.ended >= std::max(kEndsMin, (batch_size_ + 1) / 2);
 }
 
 void TrialRecorder::count(const RequestOutcome& outcome) {

@@ -42,6 +42,7 @@ class TrialRecorder {
   Trial trial() const;
 
  private:
+  bool looks_hopeless() const;
   bool has_settled() const { return ended_ >= settle_count_; }
   void count(const RequestOutcome& outcome);
   void close_batch();

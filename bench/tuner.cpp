@@ -13,6 +13,7 @@ constexpr double kSearchShare = 0.65;    // of the budget; the rest tells the be
 constexpr double kTieMargin = 0.02;      // a smaller gain is not worth a larger batch
 constexpr double kContenderShare = 0.9;  // of the best's goodput: below, more trials would hardly change the answer
 constexpr size_t kContendersMax = 4;
+constexpr double kScaleConfidence = 0.99;
 constexpr double kFinestStep = 1.2;  // ratio of neighbours of max_running
 constexpr int32_t kCoarseStep = 4;
 constexpr size_t kBatchesMin = 3;
@@ -56,15 +57,15 @@ class Tuner {
   // --- max_running ---
 
   bool search_running() {
-    int below_in_a_row = 0;
-    for (int32_t running = 1; below_in_a_row < 2; running = std::min(running * kCoarseStep, config_.max_running_max)) {
-      bool is_below = true;
+    bool is_below = false;
+    for (int32_t running = 1; !is_below; running = std::min(running * kCoarseStep, config_.max_running_max)) {
+      is_below = true;
       for (const LimitSetting& start : config_.starts) {
         const LimitSetting setting = with_running(start, running);
         if (!measure(setting, "the scale")) return false;
-        is_below = is_below && is_surely_greater(arms_.goodput(arms_.best()), arms_.goodput(setting));
+        // Once past the knee there is no way up again, so a doubt of one in a hundred is what a whole scale may cost.
+        is_below = is_below && is_surely_greater(arms_.goodput(arms_.best()), arms_.goodput(setting), kScaleConfidence);
       }
-      below_in_a_row = is_below ? below_in_a_row + 1 : 0;
       if (running == config_.max_running_max) break;
     }
     return narrow_running();

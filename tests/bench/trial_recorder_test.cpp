@@ -59,6 +59,21 @@ TEST(TrialRecorder, CountsWholeBatchesOnly) {
   EXPECT_EQ(recorder.trial().ttft_ms.size(), 3U);
 }
 
+TEST(TrialRecorder, EndsABatchWithoutAnythingGoodAtHalfItsSize) {
+  TrialRecorder recorder(slo_of("ttft=1ms"), 1, 20, kBegin);
+  for (int second = 1; second <= 11; ++second) recorder.add(answer(seconds(second)));
+  ASSERT_EQ(recorder.batches().size(), 1U);
+  EXPECT_EQ(recorder.batches()[0].ended, 10);
+  // One that is good makes the next a whole one.
+  recorder.add(answer(seconds(12), Duration{}));
+  for (int second = 13; second <= 30; ++second) recorder.add(answer(seconds(second)));
+  EXPECT_EQ(recorder.batches().size(), 1U);
+  recorder.add(answer(seconds(31)));
+  ASSERT_EQ(recorder.batches().size(), 2U);
+  EXPECT_EQ(recorder.batches()[1].ended, 20);
+  EXPECT_EQ(recorder.batches()[1].good, 1);
+}
+
 TEST(TrialRecorder, TellsWhichPartOfTheObjectiveBreaks) {
   TrialRecorder recorder(slo_of("ttft=100ms,tpot=10ms"), 1, 4, kBegin);
   recorder.add(answer(seconds(1)));
