@@ -19,7 +19,7 @@ constexpr std::string_view kStyle = R"(
 body { margin: 0 auto; padding: 1rem; max-width: 70rem; background: var(--back); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .75rem; overflow-x: auto; font-size: .875rem; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
+.plots { display: grid; margin-top: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--line); border-radius: 6px; min-width: 0; }
 figcaption { font-weight: 600; margin-bottom: .25rem; } svg { width: 100%; height: auto; display: block; }
 ul.key { list-style: none; margin: .25rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1rem; font-size: .875rem; }

@@ -121,8 +121,9 @@ std::string sweep_html(const Sweep& sweep, const std::string& command_line) {
                          (sweep.options.sets_limits() ? ", " + describe(best->setting) : std::string()) + ".");
   }
   report.add_plots({knee_plot(sweep.rows, axis, knee), kv_plot(sweep.rows, axis),
-                    latency_plot(sweep.rows, /*is_ttft=*/true, slo), latency_plot(sweep.rows, /*is_ttft=*/false, slo),
-                    cdf_plot(compared, /*is_ttft=*/true, slo), cdf_plot(compared, /*is_ttft=*/false, slo)});
+                    latency_plot(sweep.rows, axis, /*is_ttft=*/true, slo),
+                    latency_plot(sweep.rows, axis, /*is_ttft=*/false, slo), cdf_plot(compared, /*is_ttft=*/true, slo),
+                    cdf_plot(compared, /*is_ttft=*/false, slo)});
   report.add_heading("All points");
   report.add_table(table);
   add_origin(report, command_line, sweep.session.server_text());

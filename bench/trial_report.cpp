@@ -118,6 +118,11 @@ std::vector<std::pair<std::string, std::vector<TrialRow>>> lines_of(const std::v
   return lines;
 }
 
+std::vector<TrialRow> longest_line(const std::vector<TrialRow>& rows, TrialAxis axis) {
+  const auto lines = lines_of(rows, axis, 1);
+  return lines.empty() ? std::vector<TrialRow>() : lines.front().second;
+}
+
 std::optional<Duration> bound_of(const Slo& slo, bool is_ttft) {
   return is_ttft ? slo.ttft : slo.tpot;
 }
@@ -298,18 +303,13 @@ Plot knee_plot(const std::vector<TrialRow>& rows, TrialAxis axis, std::optional<
   return plot;
 }
 
-Plot latency_plot(const std::vector<TrialRow>& rows, bool is_ttft, const Slo& slo) {
+Plot latency_plot(const std::vector<TrialRow>& rows, TrialAxis axis, bool is_ttft, const Slo& slo) {
   Plot plot{.title = is_ttft ? "Time to first token over throughput" : "Time per output token over throughput",
             .x_label = "output tokens/s, all answers",
             .y_label = is_ttft ? "TTFT, ms" : "TPOT, ms",
             .y_scale = Scale::kLog,
             .series = {{.name = "p50", .points = {}}, {.name = "p99", .points = {}}}};
-  std::vector<TrialRow> sorted = rows;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const TrialRow& a, const TrialRow& b) {
-    return std::tuple(a.setting.max_running, a.concurrency, a.rate) <
-           std::tuple(b.setting.max_running, b.concurrency, b.rate);
-  });
-  for (const TrialRow& row : sorted) {
+  for (const TrialRow& row : longest_line(rows, axis)) {
     const Summary summary = summarize(samples_of(row.trial, is_ttft));
     if (summary.count == 0) continue;
     const double tokens = row.trial.tokens_per_second();
@@ -350,7 +350,7 @@ Plot kv_plot(const std::vector<TrialRow>& rows, TrialAxis axis) {
             .series = {{.name = "used, mean", .points = {}},
                        {.name = "used, most", .points = {}},
                        {.name = "reserved, mean", .points = {}}}};
-  for (const TrialRow& row : sorted_by(rows, axis)) {
+  for (const TrialRow& row : longest_line(rows, axis)) {
     const double place = place_of(row, axis);
     plot.series[0].points.push_back({.x = place, .y = 100 * row.trial.kv_used_share});
     plot.series[1].points.push_back({.x = place, .y = 100 * row.trial.kv_used_share_max});

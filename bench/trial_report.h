@@ -44,11 +44,12 @@ enum class TrialAxis { kMaxRunning, kConcurrency, kRate };
 /// Goodput with its intervals and throughput over the axis, a series of goodput for each other setting that has several
 /// points; the point at `knee` is marked.
 Plot knee_plot(const std::vector<TrialRow>& rows, TrialAxis axis, std::optional<double> knee);
-/// Median and p99 of TTFT and TPOT over output tokens per second.
-Plot latency_plot(const std::vector<TrialRow>& rows, bool is_ttft, const Slo& slo);
+/// Median and p99 of TTFT or TPOT over output tokens per second, as the axis goes on: of the rows that differ on it
+/// alone, if several groups do the largest one.
+Plot latency_plot(const std::vector<TrialRow>& rows, TrialAxis axis, bool is_ttft, const Slo& slo);
 /// Distributions of the rows, by their names.
 Plot cdf_plot(const std::vector<std::pair<std::string, TrialRow>>& rows, bool is_ttft, const Slo& slo);
-/// Used and reserved KV blocks over the axis.
+/// Used and reserved KV blocks over the axis, of the same rows.
 Plot kv_plot(const std::vector<TrialRow>& rows, TrialAxis axis);
 
 /// What the page says at its end: command, machine and server.

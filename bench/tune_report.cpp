@@ -51,6 +51,17 @@ const TrialRow* past_the_knee(const std::vector<TrialRow>& rows, const LimitSett
   return past;
 }
 
+/// Those that differ in max_running alone: one curve.
+std::vector<TrialRow> rows_beside(const std::vector<TrialRow>& rows, const LimitSetting& setting) {
+  std::vector<TrialRow> beside;
+  for (const TrialRow& row : rows) {
+    const bool is_beside =
+        row.setting.tokens_per_step == setting.tokens_per_step && row.setting.tpot_target_ms == setting.tpot_target_ms;
+    if (is_beside) beside.push_back(row);
+  }
+  return beside;
+}
+
 std::string percent(double share) {
   return tidy_number(std::round(1000 * share) / 10) + " %";
 }
@@ -233,8 +244,8 @@ std::string tune_html(const TuneSubject& subject, const TuneOutcome& outcome) {
   report.add_paragraph(limits_text(subject));
   std::optional<double> knee;
   std::vector<std::pair<std::string, TrialRow>> compared;
-  std::vector<TrialRow> line = rows;
   const TrialRow* const best = outcome.best ? find(rows, *outcome.best) : nullptr;
+  const std::vector<TrialRow> line = best != nullptr ? rows_beside(rows, best->setting) : rows;
   if (best != nullptr) {
     knee = best->setting.max_running;
     compared.emplace_back("chosen: " + describe(best->setting), *best);
@@ -242,10 +253,11 @@ std::string tune_html(const TuneSubject& subject, const TuneOutcome& outcome) {
       compared.emplace_back("past it: " + describe(past->setting), *past);
     }
   }
-  report.add_plots(
-      {knee_plot(rows, TrialAxis::kMaxRunning, knee), kv_plot(rows, TrialAxis::kMaxRunning),
-       latency_plot(rows, /*is_ttft=*/true, subject.slo), latency_plot(rows, /*is_ttft=*/false, subject.slo),
-       cdf_plot(compared, /*is_ttft=*/true, subject.slo), cdf_plot(compared, /*is_ttft=*/false, subject.slo)});
+  report.add_plots({knee_plot(rows, TrialAxis::kMaxRunning, knee), kv_plot(line, TrialAxis::kMaxRunning),
+                    latency_plot(line, TrialAxis::kMaxRunning, /*is_ttft=*/true, subject.slo),
+                    latency_plot(line, TrialAxis::kMaxRunning, /*is_ttft=*/false, subject.slo),
+                    cdf_plot(compared, /*is_ttft=*/true, subject.slo),
+                    cdf_plot(compared, /*is_ttft=*/false, subject.slo)});
   report.add_heading("All settings that were tried");
   HtmlTable table = trial_table(rows, /*has_limits=*/true);
   if (best != nullptr) table.marked_row = static_cast<size_t>(best - rows.data());

@@ -16,17 +16,21 @@ std::vector<TrialBatch> batches_of(const std::vector<Trial>& trials) {
 
 void TunerArms::add(const LimitSetting& setting, Trial trial) {
   trials_[setting].push_back(std::move(trial));
-  drift_ = pooled_drift();
+  pool_drift();
 }
 
 Estimate TunerArms::goodput(const LimitSetting& setting) const {
   const auto found = trials_.find(setting);
   if (found == trials_.end()) return {};
-  Estimate estimate = goodput_of(batches_of(found->second));
-  const double drift = drift_ * estimate.mean;
-  estimate.standard_error = std::sqrt(estimate.standard_error * estimate.standard_error +
-                                      drift * drift / static_cast<double>(found->second.size()));
-  return estimate;
+  const Estimate batches = goodput_of(batches_of(found->second));
+  if (drift_ <= 0 || batches.freedom <= 0) return batches;
+  // The error of the batches and that of drift are independent: variances add, and degrees of freedom by Satterthwaite.
+  const double within = batches.standard_error * batches.standard_error;
+  const double between = drift_ * drift_ * batches.mean * batches.mean / static_cast<double>(found->second.size());
+  const double sum = within + between;
+  return {.mean = batches.mean,
+          .standard_error = std::sqrt(sum),
+          .freedom = sum * sum / (within * within / batches.freedom + between * between / drift_freedom_)};
 }
 
 LimitSetting TunerArms::best() const {
@@ -59,7 +63,7 @@ size_t TunerArms::trial_count(const LimitSetting& setting) const {
   return found == trials_.end() ? 0 : found->second.size();
 }
 
-double TunerArms::pooled_drift() const {
+void TunerArms::pool_drift() {
   double squares = 0;
   double freedom = 0;
   for (const auto& [setting, trials] : trials_) {
@@ -73,7 +77,8 @@ double TunerArms::pooled_drift() const {
     }
     freedom += static_cast<double>(trials.size() - 1);
   }
-  return freedom > 0 ? std::sqrt(std::max(0.0, squares / freedom)) : 0;
+  drift_ = freedom > 0 ? std::sqrt(std::max(0.0, squares / freedom)) : 0;
+  drift_freedom_ = freedom;
 }
 
 std::vector<TunedArm> TunerArms::arms() const {

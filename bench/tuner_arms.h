@@ -31,10 +31,11 @@ class TunerArms {
   std::vector<TunedArm> arms() const;
 
  private:
-  double pooled_drift() const;
+  void pool_drift();
 
   std::map<LimitSetting, std::vector<Trial>> trials_;
   double drift_ = 0;
+  double drift_freedom_ = 0;
 };
 
 }  // namespace sluice::bench

@@ -90,6 +90,9 @@ grpc::Status LimitedDaemon::set(const v1::Limits& wanted, v1::Limits& now) {
   if (wanted.max_running() > kMaxRunning) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "scheduler.max_running is too large"};
   }
+  if (wanted.tokens_per_step() > kTokensPerStep) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "scheduler.tokens_per_step is too large"};
+  }
   const MutexLock lock(mutex_);
   limits_.MergeFrom(wanted);
   now = limits_;

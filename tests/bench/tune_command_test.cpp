@@ -178,9 +178,9 @@ TEST(TuneCommand, PutsTheLimitsBackWhenEveryRequestFails) {
 
 TEST(TuneCommand, PutsTheLimitsBackWhenTheDaemonRefusesSome) {
   LimitedDaemon daemon;
-  const Tuned tuned = run_tune(arguments_for(daemon, {"--budget", "20s", "--max-running-max", "64"}));
+  const Tuned tuned = run_tune(arguments_for(daemon, {"--budget", "20s", "--tokens-per-step", "64,128"}));
   EXPECT_EQ(tuned.exit_code, 1);
-  EXPECT_THAT(tuned.err, HasSubstr("scheduler.max_running"));
+  EXPECT_THAT(tuned.err, HasSubstr("scheduler.tokens_per_step"));
   expect_as_before(daemon);
 }
 
