@@ -120,6 +120,7 @@ std::string sweep_html(const Sweep& sweep, const std::string& command_line) {
                          interval_text(best->goodput) + "), " + load_name(*best) +
                          (sweep.options.sets_limits() ? ", " + describe(best->setting) : std::string()) + ".");
   }
+  if (const std::string warning = client_warning(sweep.rows); !warning.empty()) report.add_paragraph(warning);
   report.add_plots({knee_plot(sweep.rows, axis, knee), kv_plot(sweep.rows, axis),
                     latency_plot(sweep.rows, axis, /*is_ttft=*/true, slo),
                     latency_plot(sweep.rows, axis, /*is_ttft=*/false, slo), cdf_plot(compared, /*is_ttft=*/true, slo),
@@ -133,7 +134,10 @@ std::string sweep_html(const Sweep& sweep, const std::string& command_line) {
 Status publish(const Sweep& sweep, const std::string& command_line) {
   const SweepOptions& options = sweep.options;
   sweep.output.out << sweep.session.server_text() << "\n\n"
-                   << table_text(trial_table(sweep.rows, options.sets_limits())) << std::flush;
+                   << table_text(trial_table(sweep.rows, options.sets_limits()));
+  if (const std::string warning = client_warning(sweep.rows); !warning.empty())
+    sweep.output.out << '\n' << warning << '\n';
+  sweep.output.out << std::flush;
   SLUICE_RETURN_IF_ERROR(write_file(options.csv_path, trial_csv(sweep.rows)));
   SLUICE_RETURN_IF_ERROR(write_file(options.trial.json_path, sweep_json(sweep, command_line) + "\n"));
   return write_file(options.trial.report_path, sweep_html(sweep, command_line));

@@ -77,6 +77,7 @@ Trial merged(const std::vector<Trial>& trials) {
     append(all.ttft_ms, trial.ttft_ms);
     append(all.tpot_ms, trial.tpot_ms);
     if (all.first_error.empty()) all.first_error = trial.first_error;
+    if (all.client_limit.empty()) all.client_limit = trial.client_limit;
   }
   return all;
 }

@@ -51,6 +51,7 @@ struct Trial {
   double running_mean = 0;       ///< sequences admitted
   double slip_p99_ms = 0;        ///< by how much the client itself was late
   std::string first_error;       ///< empty: none
+  std::string client_limit;      ///< not empty: the client was the limit, and why
 
   int64_t answers() const { return requests - errors; }
   double tokens_per_second() const { return measured_s > 0 ? static_cast<double>(output_tokens) / measured_s : 0; }

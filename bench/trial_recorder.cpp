@@ -5,6 +5,11 @@
 #include "bench/summary.h"
 
 namespace sluice::bench {
+namespace {
+
+constexpr int64_t kEndsMin = 8;  // of a batch that ends early
+
+}  // namespace
 
 void TrialRecorder::add(const RequestOutcome& outcome) {
   last_ = std::max(last_, outcome.due + outcome.slip + outcome.took);
@@ -13,19 +18,38 @@ void TrialRecorder::add(const RequestOutcome& outcome) {
     ++failed_;
     if (trial_.first_error.empty()) trial_.first_error = outcome.failure->status.message();
   }
-  if (ended_ < settle_count_) return;
-  if (ended_ == settle_count_) {
-    trial_.settle_s = to_seconds(last_ - begin_);
-    batch_begin_ = last_;
-    return;
-  }
+  if (!has_settled_) return settle(outcome);
   count(outcome);
   if (batch_.ended == batch_size_ || looks_hopeless()) close_batch();
 }
 
+void TrialRecorder::settle(const RequestOutcome& outcome) {
+  early_.push_back(outcome);
+  if (breaks_from_the_beginning()) {
+    has_settled_ = true;
+    batch_begin_ = begin_;
+    for (const RequestOutcome& early : early_) count(early);
+    close_batch();
+  } else if (ended_ >= settle_count_) {
+    has_settled_ = true;
+    trial_.settle_s = to_seconds(last_ - begin_);
+    batch_begin_ = last_;
+  }
+}
+
+/// All who are sent at once wait for each other's prompts, so their TTFT says little; but the batch is full from the
+/// beginning, so the pace that they got is what everyone will get. If none of half a turn kept it, there is nothing to
+/// wait for.
+bool TrialRecorder::breaks_from_the_beginning() const {
+  const auto wanted = static_cast<size_t>(std::max(kEndsMin, (settle_count_ + 1) / 2));
+  if (!slo_.tpot || early_.size() < wanted) return false;
+  return std::all_of(early_.begin(), early_.end(), [this](const RequestOutcome& outcome) {
+    return !outcome.failure && outcome.timing.tpot && *outcome.timing.tpot > *slo_.tpot;
+  });
+}
+
 /// Where nothing is good a turn has no good part either: two halves of it are evidence enough.
 bool TrialRecorder::looks_hopeless() const {
-  constexpr int64_t kEndsMin = 8;
   return batch_.good == 0 && batch_.ended >= std::max(kEndsMin, (batch_size_ + 1) / 2);
 }
 
@@ -68,7 +92,7 @@ void TrialRecorder::close_batch() {
 }
 
 void TrialRecorder::add(const Fullness& fullness) {
-  if (has_settled()) fullness_.push_back(fullness);
+  if (has_settled_) fullness_.push_back(fullness);
 }
 
 Trial TrialRecorder::trial() const {

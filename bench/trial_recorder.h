@@ -43,7 +43,8 @@ class TrialRecorder {
 
  private:
   bool looks_hopeless() const;
-  bool has_settled() const { return ended_ >= settle_count_; }
+  void settle(const RequestOutcome& outcome);
+  bool breaks_from_the_beginning() const;
   void count(const RequestOutcome& outcome);
   void close_batch();
 
@@ -53,7 +54,9 @@ class TrialRecorder {
   TimePoint begin_;
   TimePoint last_;  // the latest end
   TimePoint batch_begin_;
-  int64_t ended_ = 0;  // all, from the beginning
+  bool has_settled_ = false;
+  std::vector<RequestOutcome> early_;  // before that
+  int64_t ended_ = 0;                  // all, from the beginning
   int64_t failed_ = 0;
   Trial trial_;    // of whole batches
   Trial pending_;  // of the batch that is being filled

@@ -214,6 +214,15 @@ std::string table_text(const HtmlTable& table) {
   return out.str();
 }
 
+std::string client_warning(const std::vector<TrialRow>& rows) {
+  const auto is_limited = [](const TrialRow& row) { return !row.trial.client_limit.empty(); };
+  const auto count = std::count_if(rows.begin(), rows.end(), is_limited);
+  if (count == 0) return {};
+  const TrialRow& first = *std::find_if(rows.begin(), rows.end(), is_limited);
+  return "In " + std::to_string(count) + " of " + std::to_string(rows.size()) + " settings the client was the limit (" +
+         first.trial.client_limit + "), so their figures are partly the client's: there is no verdict on them.";
+}
+
 std::string trial_csv(const std::vector<TrialRow>& rows) {
   std::ostringstream out;
   out << "max_running,tokens_per_step,tpot_target_ms,concurrency,rate,good_requests_per_second,low,high,"
@@ -267,6 +276,7 @@ std::string trial_json(const TrialRow& row) {
                   {"kv_reserved_share", trial.kv_reserved_share},
                   {"running_mean", trial.running_mean},
                   {"slip_p99_ms", trial.slip_p99_ms},
+                  {"client_limit", trial.client_limit.empty() ? Json(nullptr) : Json(trial.client_limit)},
                   {"trials", row.trial_count},
                   {"batches", trial.batches.size()},
                   {"settle_s", trial.settle_s},

@@ -35,6 +35,9 @@ std::string trial_csv(const std::vector<TrialRow>& rows);
 /// The table in columns of text.
 std::string table_text(const HtmlTable& table);
 
+/// "In 2 of 9 settings the client was the limit (why), so …", or nothing.
+std::string client_warning(const std::vector<TrialRow>& rows);
+
 /// A JSON object of one row, as text.
 std::string trial_json(const TrialRow& row);
 

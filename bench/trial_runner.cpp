@@ -51,12 +51,14 @@ Result<Trial> TrialRunner::run(const TrialPoint& point, const TrialLength& lengt
     }
     return !is_over && parts_.clock.now() < deadline;
   };
-  SLUICE_ASSIGN_OR_RETURN([[maybe_unused]] const Report report,
+  SLUICE_ASSIGN_OR_RETURN(const Report report,
                           parts_.runner.measure(load_of(point, length), parts_.target,
                                                 {.on_begin = on_begin, .on_outcome = on_outcome, .on_tick = on_tick}));
   if (parts_.runner.stopped()) return Status(StatusCode::kCancelled, "interrupted");
   if (recorder.nothing_works()) return unavailable("every request failed: " + recorder.trial().first_error);
-  return recorder.trial();
+  Trial trial = recorder.trial();
+  trial.client_limit = report.client.limited_because;
+  return trial;
 }
 
 }  // namespace sluice::bench

@@ -27,7 +27,10 @@ void add_trial_options(CLI::App& command, TrialOptions& options) {
       ->envname("SLUICE_ADMIN_ADDRESS")
       ->capture_default_str();
   add_request_options(command, options.load);
-  add_slo_options(command, options.load);
+  add_parsed(command, "--slo", options.load.slo, parse_slo,
+             "What a request must keep to count as good: of ttft, tpot, itl (the longest gap) and e2e, as in "
+             "ttft=1s,tpot=40ms")
+      ->type_name("NAME=TIME,…");
   command.add_option("--seed", options.load.seed, "Of prompts, lengths and arrivals; drawn anew by default");
   command.add_option("--report", options.report_path, "Write a page with plots, in one HTML file")->type_name("FILE");
   command.add_option("--json", options.json_path, "Also write the figures to this file")->type_name("FILE");

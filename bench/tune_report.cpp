@@ -173,7 +173,9 @@ std::vector<std::string> findings(const TuneSubject& subject, const TuneOutcome&
     lines.push_back("  not told apart: " + describe(other) + ", " + tidy_number(row->goodput.mean) + " (" +
                     interval_text(row->goodput) + ")");
   }
-  if (const std::string drift = drift_text(outcome); !drift.empty()) lines.push_back(drift);
+  for (const std::string& remark : {drift_text(outcome), client_warning(rows)}) {
+    if (!remark.empty()) lines.push_back(remark);
+  }
   return lines;
 }
 

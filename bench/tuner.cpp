@@ -18,8 +18,9 @@ constexpr double kFinestStep = 1.2;  // ratio of neighbours of max_running
 constexpr int32_t kCoarseStep = 4;
 constexpr size_t kBatchesMin = 3;
 constexpr size_t kBatchesMax = 5;
+constexpr size_t kBatchesOfScout = 3;
 constexpr double kPrecise = 0.03;  // half an interval, as a share of the mean
-constexpr int kTrialsBetweenChecks = 5;
+constexpr int kTrialsBetweenChecks = 6;
 
 bool is_precise(const Estimate& estimate) {
   const Interval interval = interval_of(estimate);
@@ -39,6 +40,7 @@ class Tuner {
       deadline_ = std::min(end, start_ + std::chrono::duration_cast<Duration>(config_.budget * kSearchShare));
       search_others();
       deadline_ = end;
+      is_scouting_ = false;
       if (failure_.ok()) tell_apart();
     }
     return outcome(is_searched);
@@ -57,28 +59,36 @@ class Tuner {
   // --- max_running ---
 
   bool search_running() {
-    bool is_below = false;
-    for (int32_t running = 1; !is_below; running = std::min(running * kCoarseStep, config_.max_running_max)) {
-      is_below = true;
-      for (const LimitSetting& start : config_.starts) {
-        const LimitSetting setting = with_running(start, running);
-        if (!measure(setting, "the scale")) return false;
-        // Once past the knee there is no way up again, so a doubt of one in a hundred is what a whole scale may cost.
-        is_below = is_below && is_surely_greater(arms_.goodput(arms_.best()), arms_.goodput(setting), kScaleConfidence);
+    std::vector<LimitSetting> lines = config_.starts;
+    for (int32_t running = 1; !lines.empty(); running = std::min(running * kCoarseStep, config_.max_running_max)) {
+      std::vector<LimitSetting> rising;
+      for (const LimitSetting& line : lines) {
+        const LimitSetting setting = with_running(line, running);
+        // A single sequence hardly meets other limits; one of the starts tells all.
+        const bool is_told = running == 1 && line != lines.front() && config_.max_running_max > 1;
+        if (!is_told && !measure(setting, "the scale")) return false;
+        // Once past the knee there is no way up again, so a doubt of one in a hundred is what a whole line may cost.
+        const bool is_below =
+            !is_told && is_surely_greater(arms_.goodput(arms_.best()), arms_.goodput(setting), kScaleConfidence);
+        if (!is_below) rising.push_back(line);
       }
       if (running == config_.max_running_max) break;
+      lines = rising;
     }
     return narrow_running();
   }
 
+  /// Upwards first: if that is better, the best does not lie below.
   bool narrow_running() {
     while (true) {
       const LimitSetting best = arms_.best();
       const std::vector<int32_t> next = between_neighbours(tried_beside(best), best.max_running);
-      for (const int32_t running : next) {
-        if (!measure(with_running(best, running), "between neighbours")) return false;
-      }
       if (next.empty()) return true;
+      for (const int32_t running : next) {
+        const LimitSetting setting = with_running(best, running);
+        if (!measure(setting, "between neighbours")) return false;
+        if (arms_.best() == setting) break;
+      }
     }
   }
 
@@ -198,7 +208,7 @@ class Tuner {
     if (!arms_.empty() && arms_.best() != setting && is_surely_greater(arms_.goodput(arms_.best()), goodput))
       return true;
     if (batches.size() < kBatchesMin) return false;
-    return batches.size() >= kBatchesMax || is_precise(goodput);
+    return batches.size() >= (is_scouting_ ? kBatchesOfScout : kBatchesMax) || is_precise(goodput);
   }
 
   // --- The end ---
@@ -283,6 +293,7 @@ class Tuner {
   TimePoint deadline_;
   TunerArms arms_;
   std::vector<LimitSetting> order_;
+  bool is_scouting_ = true;
   int trials_since_check_ = 0;
   Status failure_;
 };

@@ -74,6 +74,24 @@ TEST(TrialRecorder, EndsABatchWithoutAnythingGoodAtHalfItsSize) {
   EXPECT_EQ(recorder.batches()[1].good, 1);
 }
 
+TEST(TrialRecorder, CountsFromTheBeginningWhenThePaceIsBrokenThroughout) {
+  TrialRecorder recorder(slo_of("ttft=1s,tpot=10ms"), 20, 20, kBegin);
+  for (int second = 1; second <= 10; ++second) recorder.add(answer(seconds(second), Duration{}, milliseconds(11)));
+  ASSERT_EQ(recorder.batches().size(), 1U);
+  EXPECT_EQ(recorder.batches()[0].ended, 10);
+  EXPECT_DOUBLE_EQ(recorder.batches()[0].seconds, 10);
+  EXPECT_EQ(recorder.trial().tpot_kept, 0);
+  EXPECT_EQ(recorder.trial().settle_s, 0);
+}
+
+TEST(TrialRecorder, WaitsUntilItHasSettledWhenAnybodyKeptThePace) {
+  TrialRecorder recorder(slo_of("ttft=1s,tpot=10ms"), 20, 20, kBegin);
+  recorder.add(answer(seconds(1)));
+  for (int second = 2; second <= 20; ++second) recorder.add(answer(seconds(second), Duration{}, milliseconds(11)));
+  EXPECT_TRUE(recorder.batches().empty());
+  EXPECT_DOUBLE_EQ(recorder.trial().settle_s, 20);
+}
+
 TEST(TrialRecorder, TellsWhichPartOfTheObjectiveBreaks) {
   TrialRecorder recorder(slo_of("ttft=100ms,tpot=10ms"), 1, 4, kBegin);
   recorder.add(answer(seconds(1)));
