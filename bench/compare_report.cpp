@@ -51,10 +51,19 @@ HtmlTable table_of(const ComparedServers& compared, size_t which) {
   const std::string& other = compared.contenders[which].name;
   HtmlTable table{.head = {"median of rounds", base, other, other + " / " + base, "verdict"}, .rows = {}};
   for (const Comparison& comparison : compare(compared.contenders, compared.reports, which, compared.has_slo)) {
+    // The reason is the same for all, and told below.
+    const std::string verdict = comparison.verdict.substr(0, comparison.verdict.find(": "));
     table.rows.push_back({comparison.metric, tidy_number(median_of(comparison.base)),
-                          tidy_number(median_of(comparison.other)), ratio_text(comparison.ratio), comparison.verdict});
+                          tidy_number(median_of(comparison.other)), ratio_text(comparison.ratio), verdict});
   }
   return table;
+}
+
+/// Why there is no verdict on anything, where that is so.
+std::string objection_text(const ComparedServers& compared, size_t which) {
+  const std::vector<Comparison> comparisons = compare(compared.contenders, compared.reports, which, compared.has_slo);
+  const std::string& verdict = comparisons.front().verdict;
+  return verdict.starts_with("no verdict: ") ? "No verdict: " + verdict.substr(12) + "." : std::string();
 }
 
 size_t rounds_of(const ComparedServers& compared) {
@@ -109,6 +118,7 @@ std::string compare_text(const ComparedServers& compared) {
   out << head_text(compared) << '\n';
   for (size_t which = 1; which < compared.contenders.size(); ++which) {
     out << '\n' << table_text(table_of(compared, which));
+    if (const std::string objection = objection_text(compared, which); !objection.empty()) out << objection << '\n';
   }
   if (const std::string warning = prompt_warning(compared); !warning.empty()) out << '\n' << warning << '\n';
   return out.str();
@@ -160,6 +170,9 @@ std::string compare_html(const ComparedServers& compared) {
   for (size_t which = 1; which < compared.contenders.size(); ++which) {
     report.add_heading(compared.contenders[which].name + " against " + compared.contenders[0].name);
     report.add_table(table_of(compared, which));
+    if (const std::string objection = objection_text(compared, which); !objection.empty()) {
+      report.add_paragraph(objection);
+    }
   }
   if (const std::string warning = prompt_warning(compared); !warning.empty()) report.add_paragraph(warning);
   const std::vector<ComparedMetric> metrics = compared_metrics(compared.has_slo);

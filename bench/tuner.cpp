@@ -232,7 +232,7 @@ class Tuner {
 
   /// Each contender in turn, there and back, so that a drift of the machine falls on all of them alike.
   void tell_apart() {
-    if (arms_.goodput(arms_.best()).mean <= 0) return;
+    if (arms_.goodput(arms_.best()).mean <= 0 || !look_past_the_knee_again()) return;
     for (bool is_forward = true; !are_told_apart(); is_forward = !is_forward) {
       std::vector<LimitSetting> round = contenders();
       if (!is_forward) std::reverse(round.begin(), round.end());
@@ -240,6 +240,16 @@ class Tuner {
         if (!try_once(setting, "against the other good ones")) return;
       }
     }
+  }
+
+  /// What was hopeless in one short trial gets another one where it matters most: a neighbour's load may have hit it.
+  bool look_past_the_knee_again() {
+    const LimitSetting best = arms_.best();
+    const std::set<int32_t> tried = tried_beside(best);
+    const auto next = tried.upper_bound(best.max_running);
+    if (next == tried.end()) return true;
+    const LimitSetting past = with_running(best, *next);
+    return arms_.trial_count(past) > 1 || try_once(past, "past the knee once more");
   }
 
   bool are_told_apart() const {

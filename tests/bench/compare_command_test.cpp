@@ -120,6 +120,17 @@ TEST(CompareReport, WarnsWhenPromptsAreNotTheSame) {
   EXPECT_THAT(compare_html(compared), HasSubstr("&lt;a&gt;"));
 }
 
+TEST(CompareReport, TellsOnceWhyThereIsNoVerdict) {
+  ComparedServers compared{.contenders = kTwo, .servers = {"a", "b"}, .reports = {}};
+  compared.reports = {{report_of(100, 50), report_of(100, 50)}, {report_of(50, 100), report_of(50, 101)}};
+  compared.reports[1][0].client.limited_because = "it was busy";
+  const std::string text = compare_text(compared);
+  const size_t first = text.find("it was busy");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("it was busy", first + 1), std::string::npos);
+  EXPECT_THAT(compare_html(compared), HasSubstr("No verdict: the client was the limit beside B: it was busy."));
+}
+
 TEST(CompareCommand, RefusesWrongUsage) {
   const auto error = [](std::vector<std::string> arguments) {
     const Compared compared = run_compare(std::move(arguments));
