@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parse_number.h"
 #include "bench/counter_engine.h"
-#include "bench/parse_number.h"
 
 namespace sluice::bench {
 namespace {

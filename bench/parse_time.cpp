@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/parse_number.h"
+#include "base/parse_number.h"
 
 namespace sluice::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "bench/parse_number.h"
+#include "base/parse_number.h"
 #include "bench/parse_time.h"
 
 namespace sluice::bench {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/parse_number.h"
+#include "base/parse_number.h"
 
 namespace sluice::bench {
 namespace {

@@ -10,11 +10,6 @@
 namespace sluice::bench {
 namespace {
 
-Result<client::Identity> identity_of(const TargetConfig& config) {
-  if (config.tls_ca_path.empty()) return client::make_identity(config.api_key, std::nullopt);
-  return client::make_identity(config.api_key, client::TlsFiles{.ca = config.tls_ca_path, .cert = {}, .key = {}});
-}
-
 Result<std::unique_ptr<Target>> open_grpc(const TargetConfig& config, const ServerUrl& url,
                                           client::Cancellation& cancellation) {
   if (!config.model.empty() || config.vocab_size > 0 || config.endpoint != "completions") {
@@ -25,6 +20,11 @@ Result<std::unique_ptr<Target>> open_grpc(const TargetConfig& config, const Serv
 }
 
 }  // namespace
+
+Result<client::Identity> identity_of(const TargetConfig& config) {
+  if (config.tls_ca_path.empty()) return client::make_identity(config.api_key, std::nullopt);
+  return client::make_identity(config.api_key, client::TlsFiles{.ca = config.tls_ca_path, .cert = {}, .key = {}});
+}
 
 void add_target_options(CLI::App& command, TargetConfig& config) {
   config.address = client::kDefaultAddress;

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "bench/target.h"
 #include "client/cancellation.h"
+#include "client/identity.h"
 
 namespace CLI {
 class App;
@@ -28,6 +29,9 @@ struct TargetConfig {
 void add_target_options(CLI::App& command, TargetConfig& config);
 /// The same without the address, for commands that take it in their own way.
 void add_caller_options(CLI::App& command, TargetConfig& config);
+
+/// Who calls over gRPC. Errors name the file that can't be used.
+Result<client::Identity> identity_of(const TargetConfig& config);
 
 /// Connects, and asks what is served. The cancellation is lent, and ends the wait for that.
 Result<std::unique_ptr<Target>> open_target(const TargetConfig& config, client::Cancellation& cancellation);

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLoadTimeout{1000};
 
-Result<client::Identity> identity_of(const TargetConfig& config) {
-  if (config.tls_ca_path.empty()) return client::make_identity(config.api_key, std::nullopt);
-  return client::make_identity(config.api_key, client::TlsFiles{.ca = config.tls_ca_path, .cert = {}, .key = {}});
-}
-
 }  // namespace
 
 void add_trial_options(CLI::App& command, TrialOptions& options) {

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/parse_number.h"
+#include "base/parse_number.h"
 
 namespace sluice::cli {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/parse_number.h"
+#include "base/parse_number.h"
 
 namespace sluice::cli {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace sluice::bench {
+namespace sluice {
 
-/// All of the text as a finite number, or nothing.
+/// All of the text as a decimal number that fits and is finite, or nothing.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};
@@ -20,4 +20,4 @@ std::optional<Number> parse_number(std::string_view text) {
   return number;
 }
 
-}  // namespace sluice::bench
+}  // namespace sluice
