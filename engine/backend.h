@@ -10,10 +10,11 @@
 #include "engine/batch.h"
 #include "engine/kv_layout.h"
 #include "engine/machine_limits.h"
+#include "engine/model_config.h"
 
 namespace sluice::engine {
 
-struct GgufTensor;
+struct StoredTensor;
 
 /// Weights [outputs, inputs] held by a backend.
 struct MatrixId {
@@ -32,12 +33,20 @@ struct ActivationId {
 struct RopeId {
   int32_t index = -1;
 };
+/// Experts of one layer held by a backend.
+struct ExpertsId {
+  int32_t index = -1;
+};
 
-/// Rotary position embedding (Su et al. 2021): pair i of a head turns by position * base^(-2i / dim).
+/// Rotary position embedding (Su et al. 2021): pair i of a head turns by position * frequencies[i].
 struct RopeParams {
-  int32_t dim = 0;  ///< leading elements of a head that turn; even
-  double base = 10000.0;
-  bool is_pairwise = true;  ///< pairs are (2i, 2i+1); else (i, i + dim/2)
+  std::vector<double> frequencies;  // [pairs], radians per position
+  bool is_pairwise = true;          ///< pairs are (2i, 2i+1); else (i, i + pairs)
+  double magnitude = 1.0;           ///< what turned elements are multiplied with
+
+  int32_t dim() const {
+    return 2 * static_cast<int32_t>(frequencies.size());
+  }  ///< leading elements of a head that turn
 };
 
 /// What a matrix held by a backend is and takes.
@@ -58,7 +67,22 @@ struct AttentionParams {
   int32_t layer = 0;
   int32_t head_count = 0;
   RopeId rope;
-  float scale = 0;  ///< of the scores, before softmax
+  float scale = 0;       ///< of the scores, before softmax
+  RmsNorm query_norm{};  ///< of every query head [head_dim] before it turns; none when its weight doesn't exist
+  RmsNorm key_norm{};    ///< the same of the key heads
+};
+
+/// Feed-forward networks of which each token takes the `per_token` with the highest router scores, weighed by the
+/// softmax of all scores, or with sums_to_one of the chosen ones alone.
+struct Experts {
+  MatrixId router{};                 // [experts, width]
+  std::vector<MatrixId> gate_ups{};  // [experts] of [2 * ffn_width, width], as norm_gated takes them
+  std::vector<MatrixId> downs{};     // [experts] of [width, ffn_width]
+  int32_t per_token = 0;
+  bool sums_to_one = true;
+  GateActivation activation = GateActivation::kSilu;
+
+  int32_t count() const { return static_cast<int32_t>(downs.size()); }
 };
 
 /// The device's side of a model: holds weights, activations and the KV cache, and computes. A model is written once
@@ -78,12 +102,13 @@ class Backend {
 
   /// One matrix from tensors of equal row length, one below the other; they may differ in type. The tensors' bytes are
   /// copied.
-  virtual Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) = 0;
+  virtual Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) = 0;
   virtual MatrixSize matrix_size(MatrixId matrix) const = 0;
-  /// One vector from float tensors (F32, F16, BF16), one after the other.
-  virtual Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) = 0;
+  virtual VectorId add_vector(std::vector<float> values) = 0;
   virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;
   virtual RopeId add_rope(const RopeParams& params) = 0;
+  /// Experts of matrices that it holds, with the memory that steps of up to `tokens_max` tokens take.
+  virtual Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) = 0;
   /// The paged cache, zeroed; called once. RESOURCE_EXHAUSTED when the memory is not to be had.
   virtual Status add_cache(const KvLayout& layout, int32_t block_count) = 0;
 
@@ -96,18 +121,25 @@ class Backend {
 
   /// The batch is lent until sample() returns and has token_count() <= every activation's tokens_max.
   virtual void begin_step(const Batch& batch) = 0;
-  /// out[t] = table[token_ids[t]]
-  virtual void embed(ActivationId out, MatrixId table) = 0;
+  /// out[t] = scale * table[token_ids[t]]
+  virtual void embed(ActivationId out, MatrixId table, float scale) = 0;
   /// out[t] = matrix * rms_norm(in[t]) (+ bias)
   virtual void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) = 0;
-  /// qkv[t] is the query heads, then the key heads, then the value heads. Turns queries and keys, writes keys and
-  /// values to the tokens' slots, then out[t] = causal attention of each query head over its sequence, read through the
-  /// block table.
+  /// qkv[t] is the query heads, then the key heads, then the value heads. Normalises and turns queries and keys, writes
+  /// keys and values to the tokens' slots, then out[t] = causal attention of each query head over its sequence, read
+  /// through the block table; in a layer with a window over the last KvLayout::window tokens of it.
   virtual void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) = 0;
   /// residual[t] += matrix * in[t]
   virtual void matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) = 0;
-  /// out[t] = silu(gate * x) . (up * x) with x = rms_norm(in[t]); gate_up's two parts are gate and up.
-  virtual void norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) = 0;
+  /// residual[t] += rms_norm(matrix * in[t]); `product` [tokens, width] is overwritten.
+  virtual void matmul_norm_add(ActivationId residual, ActivationId in, MatrixId matrix, const RmsNorm& norm,
+                               ActivationId product) = 0;
+  /// out[t] = activation(gate * x) . (up * x) with x = rms_norm(in[t]); gate_up's two parts are gate and up.
+  virtual void norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
+                          GateActivation activation) = 0;
+  /// residual[t] += the weighted sum of its experts' down * (activation(gate * x) . (up * x)) with x =
+  /// rms_norm(residual[t]). An expert's tokens are one product.
+  virtual void norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) = 0;
   /// Draws or scores every SampleRow of the batch from head * rms_norm(in[token_index]). A failure of any operation of
   /// the step shows here at the latest.
   virtual Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) = 0;

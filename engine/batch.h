@@ -23,14 +23,18 @@ struct SampleRow {
 /// One forward pass over a ragged batch: each row is the next slice of one sequence. A prefill chunk and a decode row
 /// differ only in length. Built on the loop thread from a StepPlan, read by an Executor.
 struct Batch {
-  std::vector<int32_t> token_ids;        // [tokens]
-  std::vector<int32_t> positions;        // [tokens] place in the sequence, from 0
-  std::vector<int32_t> slots;            // [tokens] where the token's K and V are written: block * block_size + offset
+  std::vector<int32_t> token_ids;  // [tokens]
+  std::vector<int32_t> positions;  // [tokens] place in the sequence, from 0
+  /// Where a token's keys and values are written, of each group of layers (LayerGroups): block * block_size + offset.
+  std::vector<int32_t> slots;            // [groups][tokens]
   std::vector<int32_t> row_begin;        // [rows + 1] into the arrays above
   std::vector<int32_t> context_lengths;  // [rows] tokens of the sequence in the cache after this step
-  std::vector<int32_t> table_begin;      // [rows + 1] into block_ids
-  std::vector<int32_t> block_ids;        // block tables of all rows, one after the other
-  std::vector<SampleRow> samples;        // [samples] in any order
+  std::vector<int32_t> table_begin;      // [rows + 1] into one group's block_ids
+  /// Block tables of all rows, one after the other, of each group. Entry b of a row's table is the block that holds
+  /// tokens b * block_size and up of its context. Before the first token that the row's tokens see in the group, any
+  /// block's id will do.
+  std::vector<int32_t> block_ids;  // [groups][table_begin.back()]
+  std::vector<SampleRow> samples;  // [samples] in any order
 
   /// The first so many rows continue their sequences by one drawn token each; all other tokens are of prompts. A
   /// backend may compute the two kinds in different precision, so that what a token gets depends on its kind, never on

@@ -32,12 +32,6 @@ constexpr std::string_view kFloat = "a floating-point number";
 
 }  // namespace
 
-int64_t GgufTensor::row_count() const {
-  int64_t rows = 1;
-  for (size_t i = 1; i < shape.size(); ++i) rows *= shape[i];
-  return rows;
-}
-
 GgufFile::GgufFile() = default;
 GgufFile::GgufFile(GgufFile&&) noexcept = default;
 GgufFile& GgufFile::operator=(GgufFile&&) noexcept = default;
@@ -83,7 +77,7 @@ void GgufFile::drop_pages() const {
   file_->drop_pages();
 }
 
-const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
+const StoredTensor* GgufFile::find_tensor(std::string_view name) const {
   const auto entry = tensor_index_.find(name);
   return entry == tensor_index_.end() ? nullptr : &tensors_[entry->second];
 }

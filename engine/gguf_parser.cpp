@@ -189,7 +189,7 @@ Result<uint64_t> alignment_of(const std::map<std::string_view, GgufValue>& metad
 
 /// A tensor as the header describes it, before its data is known to exist.
 struct TensorHeader {
-  GgufTensor tensor;
+  StoredTensor tensor;
   uint64_t offset = 0;  ///< from the start of the data section
   uint64_t size = 0;
 };
@@ -211,7 +211,7 @@ Result<std::vector<int64_t>> read_shape(ByteCursor& cursor) {
 }
 
 /// Fails when the shape doesn't divide into blocks or holds more elements than a file of `file_size` bytes can.
-Result<uint64_t> size_of(const GgufTensor& tensor, uint64_t file_size) {
+Result<uint64_t> size_of(const StoredTensor& tensor, uint64_t file_size) {
   const TensorTypeTraits traits = traits_of(tensor.type);
   if (tensor.row_length() % traits.block_elements != 0) {
     return invalid_argument("rows of " + std::to_string(tensor.row_length()) + " elements do not divide into " +

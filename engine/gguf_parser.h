@@ -15,7 +15,7 @@ namespace sluice::engine {
 /// What a GGUF file says. Strings and tensor data point into the parsed bytes.
 struct GgufContents {
   std::map<std::string_view, GgufValue> metadata;
-  std::vector<GgufTensor> tensors;                  ///< in the file's order
+  std::vector<StoredTensor> tensors;                ///< in the file's order
   std::map<std::string_view, size_t> tensor_index;  ///< name to place in `tensors`
 };
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/layer_groups.h"
 #include "engine/model_config.h"
 
 namespace sluice::engine {
@@ -22,14 +23,21 @@ std::optional<KvType> kv_type_from_name(std::string_view name);
 /// The shape of the paged KV cache: what a block holds and what it costs. How a backend lays the bytes out is its own
 /// business.
 struct KvLayout {
-  int32_t layer_count = 0;
+  LayerGroups groups;
   int32_t kv_head_count = 0;
   int32_t head_dim = 0;
   int32_t block_size = 16;  ///< slots (tokens) in a block
   KvType type = KvType::kF16;
+  int32_t window = 0;  ///< tokens that layers of window groups see
 
-  static KvLayout for_model(const ModelConfig& model, int32_t block_size, KvType type) {
-    return {model.layer_count, model.kv_head_count, model.head_dim, block_size, type};
+  /// For steps in which no row has more than `slice_max` tokens.
+  static KvLayout for_model(const ModelConfig& model, int32_t block_size, KvType type, int32_t slice_max) {
+    return {LayerGroups::for_model(model, block_size, slice_max),
+            model.kv_head_count,
+            model.head_dim,
+            block_size,
+            type,
+            model.window};
   }
 
   /// Keys and values of one head of one layer for block_size tokens.
@@ -38,8 +46,8 @@ struct KvLayout {
     return type == KvType::kInt8 ? elements + int64_t{2} * block_size * static_cast<int64_t>(sizeof(float))
                                  : 2 * elements;
   }
-  /// The same of all heads and layers: what one block of the pool costs.
-  int64_t block_bytes() const { return head_block_bytes() * kv_head_count * layer_count; }
+  /// The same of all heads and of a group's layers: what one block of the pool costs.
+  int64_t block_bytes() const { return head_block_bytes() * kv_head_count * groups.layers_per_block; }
 };
 
 }  // namespace sluice::engine

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/attention_layer.h"
 #include "engine/backend.h"
+#include "engine/layer_weights.h"
 #include "engine/model.h"
 #include "engine/model_config.h"
 
@@ -13,8 +15,8 @@ namespace sluice::engine {
 
 class WeightPicker;
 
-/// The llama family (Touvron et al. 2023): pre-norm decoder with rotary grouped-query attention and SwiGLU; with biases
-/// on q, k and v it is qwen2. The head is the embedding when the file has no output.weight.
+/// The llama family (Touvron et al. 2023): pre-norm decoder with rotary grouped-query attention and a gated
+/// feed-forward network. Mistral, Qwen2, Qwen3 and Phi-3 differ in what the configuration says of their attention.
 class Llama final : public Model {
  public:
   /// Hands the weights to the backend and makes buffers for steps of up to `tokens_max` tokens there.
@@ -27,37 +29,21 @@ class Llama final : public Model {
 
  private:
   struct Layer {
-    RmsNorm attention_norm;
-    MatrixId qkv;            // [(heads + 2 kv_heads) * head_dim, width]
-    VectorId qkv_bias;       // [(heads + 2 kv_heads) * head_dim], may not exist
-    MatrixId attention_out;  // [width, heads * head_dim]
+    AttentionLayer attention;
     RmsNorm ffn_norm;
     MatrixId gate_up;  // [2 * ffn_width, width]
     MatrixId down;     // [width, ffn_width]
   };
-  struct Activations {
-    ActivationId hidden;    // [tokens, width], the residual stream
-    ActivationId qkv;       // [tokens, (heads + 2 kv_heads) * head_dim]
-    ActivationId attended;  // [tokens, heads * head_dim]
-    ActivationId ffn;       // [tokens, ffn_width]
-  };
 
-  Llama() = default;
-  static Result<Layer> load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, int32_t index);
-  static Result<VectorId> load_qkv_bias(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                        const std::string& prefix);
-  Status load_ends(WeightPicker& weights, const ModelConfig& config, Backend& backend);
-  Status make_activations(const ModelConfig& config, Backend& backend, int32_t tokens_max);
+  explicit Llama(const ModelConfig& config) : config_(config) {}
+  Status load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index);
 
-  int32_t head_count_ = 0;
-  int32_t head_dim_ = 0;
-  float attention_scale_ = 0;
-  RopeId rope_;
-  MatrixId embedding_;  // [vocab, width]
+  ModelConfig config_;
+  ModelEnds ends_;
   std::vector<Layer> layers_;
-  RmsNorm output_norm_;
-  MatrixId head_;  // [vocab, width]
-  Activations act_;
+  ActivationId hidden_;  // [tokens, width], the residual stream
+  AttentionActivations attention_;
+  ActivationId ffn_;  // [tokens, ffn_width]
 };
 
 }  // namespace sluice::engine

@@ -12,7 +12,7 @@ Result<std::unique_ptr<ModelExecutor>> ModelExecutor::create(LoadedModel model, 
 
 StepCosts ModelExecutor::costs_of(const LoadedModel& model, const KvLayout& layout) {
   StepCosts costs = model.model->costs(*model.backend);
-  costs.context_token_bytes = layout.block_bytes() / layout.block_size;
+  costs.context_token_bytes = layout.groups.count() * layout.block_bytes() / layout.block_size;
   return costs;
 }
 
@@ -25,20 +25,22 @@ Result<StepOutput> ModelExecutor::step(const Batch& batch) {
 
 void ModelExecutor::check_shapes(const Batch& batch) const {
   const size_t rows = batch.context_lengths.size();
+  const auto groups = static_cast<size_t>(layout_.groups.count());
   SLUICE_CHECK(batch.token_count() <= model_.tokens_max);
-  SLUICE_CHECK(batch.positions.size() == batch.token_ids.size() && batch.slots.size() == batch.token_ids.size());
+  SLUICE_CHECK(batch.positions.size() == batch.token_ids.size());
+  SLUICE_CHECK(batch.slots.size() == groups * batch.token_ids.size());
   SLUICE_CHECK(batch.row_begin.size() == rows + 1 && batch.table_begin.size() == rows + 1);
   SLUICE_CHECK(batch.row_begin.front() == 0 && batch.row_begin.back() == batch.token_count());
   SLUICE_CHECK(batch.table_begin.front() == 0);
   // One token each, so the first decode_rows tokens are theirs.
   SLUICE_CHECK(batch.decode_rows >= 0 && static_cast<size_t>(batch.decode_rows) <= rows);
   SLUICE_CHECK(batch.row_begin[static_cast<size_t>(batch.decode_rows)] == batch.decode_rows);
-  SLUICE_CHECK(batch.table_begin.back() == static_cast<int32_t>(batch.block_ids.size()));
+  SLUICE_CHECK(groups * static_cast<size_t>(batch.table_begin.back()) == batch.block_ids.size());
   for (const int32_t block : batch.block_ids) SLUICE_CHECK(block >= 0 && block < block_count_);
   for (const int32_t id : batch.token_ids) SLUICE_CHECK(id >= 0 && id < model_.config.vocab_size);
 }
 
-// A row's tokens are the last ones of its context, each in the slot its block table says.
+// A row's tokens are the last ones of its context, each in the slots its block tables say.
 void ModelExecutor::check_row(const Batch& batch, size_t row) const {
   const int32_t begin = batch.row_begin[row];
   const int32_t end = batch.row_begin[row + 1];
@@ -50,8 +52,12 @@ void ModelExecutor::check_row(const Batch& batch, size_t row) const {
   for (int32_t token = begin; token < end; ++token) {
     const int32_t position = batch.positions[static_cast<size_t>(token)];
     SLUICE_CHECK(position == context - (end - token));
-    const int32_t block = batch.block_ids[static_cast<size_t>(table_begin + position / layout_.block_size)];
-    SLUICE_CHECK(batch.slots[static_cast<size_t>(token)] == block * layout_.block_size + position % layout_.block_size);
+    for (int32_t group = 0; group < layout_.groups.count(); ++group) {
+      const int32_t entry = group * batch.table_begin.back() + table_begin + position / layout_.block_size;
+      const int32_t slot = batch.slots[static_cast<size_t>(group * batch.token_count() + token)];
+      SLUICE_CHECK(slot ==
+                   batch.block_ids[static_cast<size_t>(entry)] * layout_.block_size + position % layout_.block_size);
+    }
   }
 }
 

@@ -19,6 +19,7 @@ class ModelExecutor final : public Executor {
 
   Result<StepOutput> step(const Batch& batch) override;
   StepCosts costs() const override { return costs_; }
+  const KvLayout& layout() const { return layout_; }
 
  private:
   ModelExecutor(LoadedModel model, const KvLayout& layout, int32_t block_count)

@@ -10,7 +10,7 @@
 
 namespace sluice::engine {
 
-class GgufFile;
+class Checkpoint;
 
 /// A model whose weights are on a backend, still without a KV cache: how many blocks fit is decided once the weights
 /// are in.
@@ -22,9 +22,9 @@ struct LoadedModel {
   int32_t tokens_max = 0;       ///< tokens of one step at most
 };
 
-/// Reads the file's configuration, picks the family and hands the weights over. The backend keeps no pointer into the
-/// file. INVALID_ARGUMENT names a tensor that is missing, has another shape than the metadata say, or that the family
-/// doesn't know: a weight left out would make a model that talks nonsense.
-Result<LoadedModel> load_model(const GgufFile& file, std::unique_ptr<Backend> backend, int32_t tokens_max);
+/// Reads the checkpoint's configuration, picks the family and hands the weights over. The backend keeps no pointer into
+/// the files. INVALID_ARGUMENT names a tensor that is missing, has another shape than the metadata say, or that the
+/// family doesn't know: a weight left out would make a model that talks nonsense.
+Result<LoadedModel> load_model(const Checkpoint& checkpoint, std::unique_ptr<Backend> backend, int32_t tokens_max);
 
 }  // namespace sluice::engine

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/gguf.h"
+#include "base/check.h"
+#include "engine/tensor_source.h"
 
 namespace sluice::engine {
 namespace {
@@ -19,29 +20,41 @@ std::string shape_text(const Shape& shape) {
 
 }  // namespace
 
-Result<const GgufTensor*> WeightPicker::take(const std::string& name, std::initializer_list<int64_t> shape) {
-  const GgufTensor* tensor = file_->find_tensor(name);
-  if (tensor == nullptr) return invalid_argument(file_->path() + ": tensor " + name + " is missing");
+Result<const StoredTensor*> WeightPicker::take(const std::string& name, std::initializer_list<int64_t> shape) {
+  const StoredTensor* tensor = source_->find_tensor(name);
+  if (tensor == nullptr)
+    return invalid_argument(source_->path() + ": tensor " + source_->spelling(name) + " is missing");
   if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
-    return invalid_argument(file_->path() + ": tensor " + name + " has shape " + shape_text(tensor->shape) +
-                            ", the model's metadata ask for " + shape_text(shape));
+    return invalid_argument(source_->path() + ": tensor " + source_->spelling(name) + " has shape " +
+                            shape_text(tensor->shape) + ", the model's metadata ask for " + shape_text(shape));
   }
   taken_.insert(name);
   return tensor;
 }
 
+Result<std::vector<float>> WeightPicker::take_vector(const std::string& name, int64_t length) {
+  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* tensor, take(name, {length}));
+  if (traits_of(tensor->type).block_elements != 1) {
+    return invalid_argument(source_->path() + ": tensor " + source_->spelling(name) + " has type " +
+                            tensor_type_name(tensor->type) + "; only F32, F16 and BF16 work here");
+  }
+  std::vector<float> values(static_cast<size_t>(length));
+  dequantize(tensor->type, tensor->data, values);
+  return values;
+}
+
 bool WeightPicker::has(std::string_view name) const {
-  return file_->find_tensor(name) != nullptr;
+  return source_->find_tensor(name) != nullptr;
 }
 
 void WeightPicker::drop_pages() const {
-  file_->drop_pages();
+  source_->drop_pages();
 }
 
 std::vector<std::string> WeightPicker::left_over() const {
   std::vector<std::string> names;
-  for (const GgufTensor& tensor : file_->tensors()) {
-    if (!taken_.contains(tensor.name)) names.emplace_back(tensor.name);
+  for (const StoredTensor& tensor : source_->tensors()) {
+    if (!taken_.contains(tensor.name)) names.push_back(source_->spelling(tensor.name));
   }
   return names;
 }

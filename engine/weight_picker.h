@@ -11,28 +11,30 @@
 
 namespace sluice::engine {
 
-class GgufFile;
-struct GgufTensor;
+class TensorSource;
+struct StoredTensor;
 
-/// Takes a model's tensors out of a file by name and shape, and knows in the end which ones nobody asked for.
+/// Takes a model's tensors out of its files by name and shape, and knows in the end which ones nobody asked for.
 class WeightPicker {
  public:
-  /// The file is lent.
-  explicit WeightPicker(const GgufFile& file) : file_(&file) {}
+  /// The source is lent.
+  explicit WeightPicker(const TensorSource& source) : source_(&source) {}
 
-  /// The tensor, which must be there with this shape (innermost dimension first, as in the file). Errors name tensor
+  /// The tensor, which must be there with this shape (innermost dimension first, as GGUF has it). Errors name tensor
   /// and shapes.
-  Result<const GgufTensor*> take(const std::string& name, std::initializer_list<int64_t> shape);
+  Result<const StoredTensor*> take(const std::string& name, std::initializer_list<int64_t> shape);
+  /// The values of a vector of F32, F16 or BF16, which must be there with this length.
+  Result<std::vector<float>> take_vector(const std::string& name, int64_t length);
   bool has(std::string_view name) const;
 
   /// What was taken so far has been copied: the file need not stay in memory beside it.
   void drop_pages() const;
 
-  /// Names of the tensors never taken, in the file's order.
+  /// Names of the tensors never taken, as the files spell them and in their order.
   std::vector<std::string> left_over() const;
 
  private:
-  const GgufFile* file_;
+  const TensorSource* source_;
   std::set<std::string, std::less<>> taken_;
 };
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/checkpoint.h"
 #include "engine/cpu/cpu_backend.h"
-#include "engine/gguf.h"
 #include "engine/model_executor.h"
 #include "engine/model_loader.h"
 #include "kvcache/pool_size.h"
@@ -39,10 +39,10 @@ Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& la
   return kvcache::block_count_for(layout, wanted);
 }
 
-Result<engine::LoadedModel> load(const Config& config, const Clock& clock, const engine::GgufFile& file) {
+Result<engine::LoadedModel> load(const Config& config, const Clock& clock, const engine::Checkpoint& checkpoint) {
   SLUICE_ASSIGN_OR_RETURN(auto backend,
                           engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa, &clock}));
-  return engine::load_model(file, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
+  return engine::load_model(checkpoint, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
 }
 
 ServedModel describe(const Config& config, const engine::LoadedModel& model, std::string_view version) {
@@ -68,18 +68,19 @@ int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
 }
 
 Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std::string_view version) {
-  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(config.model.path));
+  SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::Checkpoint::open(config.model.path));
   ModelHost host;
-  SLUICE_ASSIGN_OR_RETURN(host.tokenizer, engine::Tokenizer::from_gguf(file));
-  host.chat_template = engine::ChatTemplate::from_gguf(file);
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, clock, file));
+  SLUICE_ASSIGN_OR_RETURN(host.tokenizer, checkpoint->tokenizer());
+  host.chat_template = checkpoint->chat_template();
+  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, clock, *checkpoint));
   host.served = describe(config, model, version);
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
   SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config));
   const auto kv_type = engine::kv_type_from_name(config.kv.dtype);
   SLUICE_CHECK(kv_type.has_value());  // Config::validate() has seen it
-  const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type);
+  const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type,
+                                                  config.scheduler.step_tokens_max(config.kv.block_size));
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
   host.pool_bytes = host.block_count * layout.block_bytes();
   host.served.limits = model.backend->measure_limits(clock);

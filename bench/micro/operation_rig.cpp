@@ -43,7 +43,7 @@ ProductRig::ProductRig(const OperationSetting& setting, engine::TensorType type,
   weight_bytes_ = engine::tensor_bytes(type, int64_t{rows} * length);
   // Every byte 0x2c: scales of about 0.06, which give numbers of ordinary size.
   const std::vector<std::byte> bytes(static_cast<size_t>(weight_bytes_), std::byte{0x2c});
-  const engine::GgufTensor tensor{.name = "weights", .type = type, .shape = {length, rows}, .data = bytes};
+  const engine::StoredTensor tensor{.name = "weights", .type = type, .shape = {length, rows}, .data = bytes};
   for (int64_t total = 0; total < kWeightsTotal; total += weight_bytes_) {
     matrices_.push_back(backend_->add_matrix({{&tensor}}).value());
   }
@@ -63,14 +63,17 @@ AttentionRig::AttentionRig(const OperationSetting& setting, int32_t rows, int32_
     : backend_(make_backend(setting)), batch_(decode_batch(rows, context)) {
   const auto type = engine::kv_type_from_name(setting.kv_type);
   SLUICE_CHECK(type.has_value());
-  const engine::KvLayout layout{
-      .layer_count = kLayers, .kv_head_count = 3, .head_dim = 64, .block_size = kBlockSize, .type = *type};
+  const engine::KvLayout layout{.groups = engine::LayerGroups::one_group(kLayers),
+                                .kv_head_count = 3,
+                                .head_dim = 64,
+                                .block_size = kBlockSize,
+                                .type = *type};
   const auto blocks = static_cast<int32_t>(batch_.block_ids.size());
   SLUICE_CHECK(backend_->add_cache(layout, blocks).ok());
   cache_bytes_ = blocks * layout.block_bytes() / kLayers;
   qkv_ = backend_->add_activation(rows, (kHeads + 2 * layout.kv_head_count) * layout.head_dim).value();
   out_ = backend_->add_activation(rows, kHeads * layout.head_dim).value();
-  rope_ = backend_->add_rope({.dim = layout.head_dim});
+  rope_ = backend_->add_rope({engine::rope_frequencies({}, layout.head_dim)});
 }
 
 void AttentionRig::attend() {

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "engine/gguf.h"
+#include "engine/checkpoint.h"
 #include "engine/model_executor.h"
 #include "engine/model_loader.h"
 
 namespace sluice::bench {
 
 Result<std::unique_ptr<StepRig>> StepRig::create(const StepRigOptions& options, const Clock& clock) {
-  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(options.model_path));
+  SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::Checkpoint::open(options.model_path));
   const auto kv_type = engine::kv_type_from_name(options.kv_type);
   if (!kv_type) return invalid_argument("--kv-dtype: no such type: " + options.kv_type);
   SLUICE_ASSIGN_OR_RETURN(auto backend,
@@ -20,8 +20,8 @@ Result<std::unique_ptr<StepRig>> StepRig::create(const StepRigOptions& options, 
   std::unique_ptr<StepRig> rig(new StepRig());
   rig->trace_ = traced.get();
   rig->counted_ = counted;
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, engine::load_model(file, std::move(traced), kTokensMax));
-  const auto layout = engine::KvLayout::for_model(model.config, kBlockSize, *kv_type);
+  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, engine::load_model(*checkpoint, std::move(traced), kTokensMax));
+  const auto layout = engine::KvLayout::for_model(model.config, kBlockSize, *kv_type, kTokensMax);
   SLUICE_ASSIGN_OR_RETURN(rig->executor_, engine::ModelExecutor::create(std::move(model), layout, kSlots / kBlockSize));
   rig->sampling_.temperature = 0;
   return rig;

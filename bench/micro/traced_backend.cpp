@@ -32,12 +32,8 @@ TracedBackend::Times TracedBackend::take_times() {
   return std::exchange(times_, {});
 }
 
-Result<engine::MatrixId> TracedBackend::add_matrix(std::span<const engine::GgufTensor* const> parts) {
+Result<engine::MatrixId> TracedBackend::add_matrix(std::span<const engine::StoredTensor* const> parts) {
   return traced_->add_matrix(parts);
-}
-
-Result<engine::VectorId> TracedBackend::add_vector(std::span<const engine::GgufTensor* const> parts) {
-  return traced_->add_vector(parts);
 }
 
 Result<engine::ActivationId> TracedBackend::add_activation(int32_t tokens_max, int32_t width) {
@@ -64,8 +60,8 @@ void TracedBackend::begin_step(const engine::Batch& batch) {
   timed(Op::kBegin, [&] { traced_->begin_step(batch); });
 }
 
-void TracedBackend::embed(engine::ActivationId out, engine::MatrixId table) {
-  timed(Op::kEmbed, [&] { traced_->embed(out, table); });
+void TracedBackend::embed(engine::ActivationId out, engine::MatrixId table, float scale) {
+  timed(Op::kEmbed, [&] { traced_->embed(out, table, scale); });
 }
 
 void TracedBackend::norm_matmul(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
@@ -81,9 +77,19 @@ void TracedBackend::matmul_add(engine::ActivationId residual, engine::Activation
   timed(Op::kMatmulAdd, [&] { traced_->matmul_add(residual, in, matrix); });
 }
 
-void TracedBackend::norm_swiglu(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
-                                engine::MatrixId gate_up) {
-  timed(Op::kSwiglu, [&] { traced_->norm_swiglu(out, in, norm, gate_up); });
+void TracedBackend::matmul_norm_add(engine::ActivationId residual, engine::ActivationId in, engine::MatrixId matrix,
+                                    const engine::RmsNorm& norm, engine::ActivationId product) {
+  timed(Op::kMatmulAdd, [&] { traced_->matmul_norm_add(residual, in, matrix, norm, product); });
+}
+
+void TracedBackend::norm_gated(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
+                               engine::MatrixId gate_up, engine::GateActivation activation) {
+  timed(Op::kGated, [&] { traced_->norm_gated(out, in, norm, gate_up, activation); });
+}
+
+void TracedBackend::norm_experts_add(engine::ActivationId residual, const engine::RmsNorm& norm,
+                                     engine::ExpertsId experts) {
+  timed(Op::kExperts, [&] { traced_->norm_experts_add(residual, norm, experts); });
 }
 
 Result<engine::StepOutput> TracedBackend::sample(engine::ActivationId in, const engine::RmsNorm& norm,

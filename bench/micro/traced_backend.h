@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "engine/backend.h"
@@ -13,11 +15,11 @@ namespace sluice::bench {
 /// Passes every operation on to another backend and notes how long it took. One caller thread.
 class TracedBackend final : public engine::Backend {
  public:
-  enum class Op { kBegin, kEmbed, kQkv, kAttend, kMatmulAdd, kSwiglu, kSample };
-  static constexpr size_t kOpCount = 7;
+  enum class Op { kBegin, kEmbed, kQkv, kAttend, kMatmulAdd, kGated, kExperts, kSample };
+  static constexpr size_t kOpCount = 8;
   /// By Op; for people.
-  static constexpr std::array<const char*, kOpCount> kOpNames = {"begin",      "embed",  "qkv",   "attend",
-                                                                 "matmul_add", "swiglu", "sample"};
+  static constexpr std::array<const char*, kOpCount> kOpNames = {"begin",      "embed", "qkv",     "attend",
+                                                                 "matmul_add", "gated", "experts", "sample"};
   using Times = std::array<Duration, kOpCount>;
 
   /// `clock` is lent and outlives the backend.
@@ -28,23 +30,29 @@ class TracedBackend final : public engine::Backend {
   Times take_times();
 
   std::string description() const override { return traced_->description(); }
-  Result<engine::MatrixId> add_matrix(std::span<const engine::GgufTensor* const> parts) override;
+  Result<engine::MatrixId> add_matrix(std::span<const engine::StoredTensor* const> parts) override;
   engine::MatrixSize matrix_size(engine::MatrixId matrix) const override { return traced_->matrix_size(matrix); }
-  Result<engine::VectorId> add_vector(std::span<const engine::GgufTensor* const> parts) override;
+  engine::VectorId add_vector(std::vector<float> values) override { return traced_->add_vector(std::move(values)); }
   Result<engine::ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   engine::RopeId add_rope(const engine::RopeParams& params) override;
+  Result<engine::ExpertsId> add_experts(engine::Experts experts, int32_t tokens_max) override {
+    return traced_->add_experts(std::move(experts), tokens_max);
+  }
   Status add_cache(const engine::KvLayout& layout, int32_t block_count) override;
   engine::MachineLimits measure_limits(const Clock& clock) override { return traced_->measure_limits(clock); }
   void write(engine::ActivationId to, std::span<const float> values) override;
   void read(engine::ActivationId from, std::span<float> values) override;
   void begin_step(const engine::Batch& batch) override;
-  void embed(engine::ActivationId out, engine::MatrixId table) override;
+  void embed(engine::ActivationId out, engine::MatrixId table, float scale) override;
   void norm_matmul(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
                    engine::MatrixId matrix, engine::VectorId bias) override;
   void attend(engine::ActivationId out, engine::ActivationId qkv, const engine::AttentionParams& params) override;
   void matmul_add(engine::ActivationId residual, engine::ActivationId in, engine::MatrixId matrix) override;
-  void norm_swiglu(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
-                   engine::MatrixId gate_up) override;
+  void matmul_norm_add(engine::ActivationId residual, engine::ActivationId in, engine::MatrixId matrix,
+                       const engine::RmsNorm& norm, engine::ActivationId product) override;
+  void norm_gated(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
+                  engine::MatrixId gate_up, engine::GateActivation activation) override;
+  void norm_experts_add(engine::ActivationId residual, const engine::RmsNorm& norm, engine::ExpertsId experts) override;
   Result<engine::StepOutput> sample(engine::ActivationId in, const engine::RmsNorm& norm,
                                     engine::MatrixId head) override;
 

@@ -59,7 +59,7 @@ class Attention {
 
   /// The whole of it.
   void run() {
-    for (int32_t span = 0; span < attend_span_count(task_); ++span) {
+    for (int32_t span = attend_first_span(task_); span < attend_end_span(task_); ++span) {
       compute(span, partial_);
       state_.merge(span, partial_);
     }
@@ -141,6 +141,8 @@ class Attention {
     float* scores = scores_of(query);
     const int32_t end = (key_count + V::kLanes - 1) / V::kLanes * V::kLanes;
     const int32_t seen_count = state_.seen(query, span);
+    const int32_t hidden_count = state_.hidden(query, span) < end ? state_.hidden(query, span) : end;
+    for (int32_t key = 0; key < hidden_count; ++key) scores[key] = AttentionState<V>::kLowest;
     for (int32_t key = seen_count; key < end; ++key) scores[key] = AttentionState<V>::kLowest;
     auto top = V::set(AttentionState<V>::kLowest);
     for (int32_t key = 0; key < end; key += V::kLanes) top = V::max(top, V::load(scores + key));
@@ -148,6 +150,7 @@ class Attention {
     for (int32_t key = 0; key < end; key += V::kLanes) {
       V::store(scores + key, exponential<V>(V::sub(V::load(scores + key), V::set(highest))));
     }
+    for (int32_t key = 0; key < hidden_count; ++key) scores[key] = 0;
     for (int32_t key = seen_count; key < end; ++key) scores[key] = 0;
     auto total = V::set(0);
     for (int32_t key = 0; key < end; key += V::kLanes) total = V::add(total, V::load(scores + key));
@@ -225,7 +228,9 @@ template <typename V>
 void merge_spans(const AttendTask& task, const float* partials) {
   AttentionState<V> state(task, task.scratch);
   const int64_t partial_floats = attend_partial_floats(task.token_count * task.group, task.head_dim);
-  for (int32_t span = 0; span < attend_span_count(task); ++span) state.merge(span, partials + span * partial_floats);
+  for (int32_t span = attend_first_span(task); span < attend_end_span(task); ++span, partials += partial_floats) {
+    state.merge(span, partials);
+  }
   state.finish();
 }
 

@@ -4,11 +4,11 @@
 
 namespace sluice::engine::cpu {
 
-void AttentionPlan::make(const Batch& batch, int32_t threads, int32_t kv_heads, int64_t partials_max) {
+void AttentionPlan::make(const Batch& batch, int32_t window, int32_t threads, int32_t kv_heads, int64_t partials_max) {
   constexpr int32_t kItemsPerThread = 8;  // enough for claims to even out
   tiles_.clear();
   items_.clear();
-  first_span_.clear();
+  spans_before_.clear();
   kv_heads_ = kv_heads;
   int64_t spans = 0;
   for (int32_t row = 0; row < batch.row_count(); ++row) {
@@ -16,8 +16,9 @@ void AttentionPlan::make(const Batch& batch, int32_t threads, int32_t kv_heads, 
     for (int32_t token = batch.row_begin[static_cast<size_t>(row)]; token < end; token += kQueryTokens) {
       const int32_t count = std::min(kQueryTokens, end - token);
       const int32_t last_position = batch.positions[static_cast<size_t>(token + count) - 1];
-      tiles_.push_back({row, token, count, last_position / kKeySpan + 1});
-      first_span_.push_back(spans);
+      const int32_t first_span = first_span_of(batch.positions[static_cast<size_t>(token)], window);
+      tiles_.push_back({row, token, count, first_span, last_position / kKeySpan + 1 - first_span});
+      spans_before_.push_back(spans);
       spans += tiles_.back().spans;
     }
   }

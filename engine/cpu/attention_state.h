@@ -42,10 +42,17 @@ class AttentionState {
     return task_.queries + query / task_.group * task_.query_stride + int64_t{query % task_.group} * task_.head_dim;
   }
 
-  /// How many of the span's keys a query sees; none or less for a query before the span.
-  int32_t seen(int32_t query, int32_t span) const {
-    return task_.first_position + query / task_.group + 1 - span * kKeySpan;
+  int32_t position_of(int32_t query) const { return task_.first_position + query / task_.group; }
+  /// How many of the span's keys are none after the query's own; none or less for a query before the span.
+  int32_t seen(int32_t query, int32_t span) const { return position_of(query) + 1 - span * kKeySpan; }
+  /// How many of the span's first keys lie before the query's window; at most kKeySpan.
+  int32_t hidden(int32_t query, int32_t span) const {
+    const int32_t position = position_of(query);
+    if (position < task_.window) return 0;
+    const int32_t count = position - task_.window + 1 - span * kKeySpan;
+    return count < 0 ? 0 : count < kKeySpan ? count : kKeySpan;
   }
+  bool sees(int32_t query, int32_t span) const { return seen(query, span) > 0 && hidden(query, span) < kKeySpan; }
   /// How many keys of the span there are.
   int32_t key_count(int32_t span) const {
     const int32_t left = task_.first_position + task_.token_count - span * kKeySpan;
@@ -60,7 +67,8 @@ class AttentionState {
   /// Adds span `span`'s partial result to what those before it gave.
   void merge(int32_t span, const float* partial) {
     for (int32_t query = 0; query < query_count_; ++query) {
-      if (seen(query, span) > 0) merge_query(span == 0, query, partial);
+      if (!sees(query, span)) continue;
+      merge_query(span == first_span_of(position_of(query), task_.window), query, partial);
     }
   }
 

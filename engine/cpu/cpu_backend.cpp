@@ -5,63 +5,51 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/cpu/attention_plan.h"
+#include "engine/cpu/activation.h"
+#include "engine/cpu/attention_op.h"
 #include "engine/cpu/available_threads.h"
 #include "engine/cpu/column_buffer.h"
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/expert_op.h"
+#include "engine/cpu/gated_product.h"
 #include "engine/cpu/kernel_check.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/kv_store.h"
 #include "engine/cpu/logit_store.h"
 #include "engine/cpu/machine_limits.h"
 #include "engine/cpu/matrix_product.h"
 #include "engine/cpu/rope_table.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/cpu/weight_store.h"
+#include "engine/cpu/worker_memory.h"
 #include "engine/sampler.h"
 
 namespace sluice::engine {
 namespace cpu {
 namespace {
 
-constexpr size_t kPartialBytes = size_t{4} << 20;  // for the partial results of attention along long contexts
-
-struct Activation {
-  HugeBuffer values;  // [tokens_max, width]
-  int32_t tokens_max = 0;
-  int32_t width = 0;
-  float* row(int32_t token) { return values.as<float>() + int64_t{token} * width; }
-};
-
-/// Tiles are loaded fastest from whole lines.
-struct alignas(64) CacheLine {
-  std::array<float, 16> floats;
-};
-
-/// What each worker needs for itself.
-struct alignas(64) WorkerMemory {
-  explicit WorkerMemory(const Kernels& kernels) : columns(kernels) {}
-
-  ProductMemory products;
-  ColumnBuffer columns;  // of a step's only token
-  std::vector<CacheLine> attention;
-  SamplerScratch sampler;
-};
-
 class CpuBackend final : public CountedBackend {
  public:
   CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock)
-      : isa_(isa), kernels_(kernels_for(isa)), pool_(threads, clock), columns_(kernels_), sample_columns_(kernels_) {
+      : isa_(isa),
+        kernels_(kernels_for(isa)),
+        pool_(threads, clock),
+        columns_(kernels_),
+        sample_columns_(kernels_),
+        attention_(kernels_, pool_),
+        experts_(kernels_, pool_, weights_, memories_, columns_) {
     for (int32_t i = 0; i < threads; ++i) memories_.emplace_back(kernels_);
   }
 
   std::string description() const override;
   ThreadCounters thread_counters() const override { return pool_.counters(); }
-  Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts) override;
+  Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override;
   MatrixSize matrix_size(MatrixId matrix) const override;
-  Result<VectorId> add_vector(std::span<const GgufTensor* const> parts) override { return weights_.add_vector(parts); }
+  VectorId add_vector(std::vector<float> values) override { return weights_.add_vector(std::move(values)); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   RopeId add_rope(const RopeParams& params) override;
+  Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) override {
+    return experts_.add(std::move(experts), tokens_max);
+  }
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
 
   MachineLimits measure_limits(const Clock& clock) override;
@@ -69,11 +57,15 @@ class CpuBackend final : public CountedBackend {
   void write(ActivationId to, std::span<const float> values) override;
   void read(ActivationId from, std::span<float> values) override;
   void begin_step(const Batch& batch) override;
-  void embed(ActivationId out, MatrixId table) override;
+  void embed(ActivationId out, MatrixId table, float scale) override;
   void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) override;
   void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) override;
   void matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) override;
-  void norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) override;
+  void matmul_norm_add(ActivationId residual, ActivationId in, MatrixId matrix, const RmsNorm& norm,
+                       ActivationId product) override;
+  void norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
+                  GateActivation activation_kind) override;
+  void norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) override;
   Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
 
  private:
@@ -83,10 +75,6 @@ class CpuBackend final : public CountedBackend {
   const ColumnBuffer& make_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, const SetColumn& set);
   const ColumnBuffer& norm_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
                                    const RmsNorm& norm);
-  void plan_attention(int32_t group);
-  void turn_and_store(int32_t token, float* qkv, const AttentionParams& params);
-  AttendTask attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
-                         const AttentionParams& params, float* scratch);
   void sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head, StepOutput& output);
 
   const CpuIsa isa_;
@@ -97,15 +85,13 @@ class CpuBackend final : public CountedBackend {
   std::vector<Activation> activations_;
   int32_t tokens_max_ = 0;  // of any activation
   std::vector<RopeTable> ropes_;
-  KvStore cache_;
   ColumnBuffer columns_;         // of the step's tokens
   ColumnBuffer sample_columns_;  // of one tile of sample rows
   LogitStore logits_;            // of the same tile
-  HugeBuffer partials_;          // of attention
+  AttentionOp attention_;
+  ExpertOp experts_;
 
   const Batch* batch_ = nullptr;
-  AttentionPlan attention_;
-  bool is_attention_planned_ = false;  // for this step; the same for all its layers
 };
 
 MatrixSize CpuBackend::matrix_size(MatrixId matrix) const {
@@ -125,7 +111,7 @@ std::string CpuBackend::description() const {
          (threads == 1 ? " thread" : " threads");
 }
 
-Result<MatrixId> CpuBackend::add_matrix(std::span<const GgufTensor* const> parts) {
+Result<MatrixId> CpuBackend::add_matrix(std::span<const StoredTensor* const> parts) {
   SLUICE_ASSIGN_OR_RETURN(const MatrixId id, weights_.add_matrix(parts, pool_));
   // Any of them may be the head.
   SLUICE_RETURN_IF_ERROR(sample_columns_.reserve(kLogitRowsMax, weights_.matrix(id).length));
@@ -157,9 +143,7 @@ RopeId CpuBackend::add_rope(const RopeParams& params) {
 }
 
 Status CpuBackend::add_cache(const KvLayout& layout, int32_t block_count) {
-  SLUICE_ASSIGN_OR_RETURN(partials_, HugeBuffer::allocate(kPartialBytes, "attention"));
-  SLUICE_ASSIGN_OR_RETURN(cache_, KvStore::allocate(layout, block_count));
-  return Status();
+  return attention_.allocate(layout, block_count);
 }
 
 void CpuBackend::write(ActivationId to, std::span<const float> values) {
@@ -174,7 +158,7 @@ void CpuBackend::read(ActivationId from, std::span<float> values) {
 
 void CpuBackend::begin_step(const Batch& batch) {
   batch_ = &batch;
-  is_attention_planned_ = false;
+  attention_.begin_step(batch);
   for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
   for (RopeTable& rope : ropes_) rope.resize(batch.token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
@@ -184,14 +168,17 @@ void CpuBackend::begin_step(const Batch& batch) {
   });
 }
 
-void CpuBackend::embed(ActivationId out, MatrixId table) {
+void CpuBackend::embed(ActivationId out, MatrixId table, float scale) {
   Activation& hidden = activation(out);
   const PackedMatrix& matrix = weights_.matrix(table);
   SLUICE_CHECK(matrix.parts.size() == 1 && matrix.length == hidden.width);
   pool_.run([&](ThreadPool::Worker& worker) {
     worker.for_each(batch_->token_count(), 4, [&](int32_t token) {
       const int32_t id = batch_->token_ids[static_cast<size_t>(token)];
-      unpack_row(matrix.parts.front(), id, {hidden.row(token), static_cast<size_t>(hidden.width)});
+      const std::span<float> row(hidden.row(token), static_cast<size_t>(hidden.width));
+      unpack_row(matrix.parts.front(), id, row);
+      if (scale == 1.0F) return;
+      for (float& element : row) element *= scale;
     });
   });
 }
@@ -249,109 +236,57 @@ void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId mat
   });
 }
 
-void CpuBackend::norm_swiglu(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up) {
+void CpuBackend::matmul_norm_add(ActivationId residual, ActivationId in, MatrixId matrix, const RmsNorm& norm,
+                                 ActivationId product) {
+  Activation& target = activation(residual);
+  Activation& source = activation(in);
+  Activation& made = activation(product);
+  const PackedMatrix& packed = weights_.matrix(matrix);
+  const std::span<const float> weight = weights_.vector(norm.weight);
+  SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width && made.width == target.width);
+  columns_.begin(packed, batch_->decode_rows, batch_->token_count());
+  pool_.run([&](ThreadPool::Worker& worker) {
+    fetch_first(worker, packed);
+    const ColumnBuffer& columns =
+        make_columns(worker, packed, [&](ColumnBuffer& own, int32_t token) { own.set(token, source.row(token)); });
+    multiply(worker, kernels_, columns, packed, memory(worker).products,
+             [&](const PanelResult& result) { put(kernels_, result, nullptr, made.row(0), made.width); });
+    worker.barrier();
+    worker.for_each(batch_->token_count(), 1, [&](int32_t token) {
+      float* row = made.row(token);
+      kernels_.rms_norm(row, weight.data(), made.width, norm.epsilon, row);
+      for (int32_t i = 0; i < made.width; ++i) target.row(token)[i] += row[i];
+    });
+  });
+}
+
+void CpuBackend::norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
+                            GateActivation activation_kind) {
   Activation& target = activation(out);
   const PackedMatrix& packed = weights_.matrix(gate_up);
   SLUICE_CHECK(packed.parts.size() == 2 && packed.length == activation(in).width);
-  const PackedPart& gate = packed.parts[0];
-  const PackedPart& up = packed.parts[1];
-  SLUICE_CHECK(gate.row_count == target.width && up.row_count == target.width);
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
-    fetch_first(worker, gate, up);
+    fetch_first(worker, packed.parts[0], packed.parts[1]);
     const ColumnBuffer& columns = norm_columns(worker, packed, activation(in), norm);
-    WorkerMemory& own = memory(worker);
-    const auto finish = [&](int32_t panel, const ColumnTile& tile) {
-      kernels_.silu_multiply(own.products.first.data(), own.products.second.data(), tile.count * kPanelRows);
-      const PanelRef rows{&gate, panel};
-      put(kernels_, {rows.first_row(), rows.row_count(), tile.token, tile.count, own.products.first.data()}, nullptr,
-          target.row(0), target.width);
-    };
-    multiply_side_by_side(worker, kernels_, columns, gate, up, own.products, finish);
+    multiply_gated(worker, kernels_, columns, packed, activation_kind, memory(worker).products, target);
   });
+}
+
+void CpuBackend::norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) {
+  experts_.run(experts, weights_.vector(norm.weight), norm.epsilon, activation(residual), *batch_);
 }
 
 void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParams& params) {
-  const KvLayout& layout = cache_.layout();
-  SLUICE_CHECK(layout.kv_head_count > 0 && params.layer < layout.layer_count);
-  const int32_t group = params.head_count / layout.kv_head_count;
-  SLUICE_CHECK(group * layout.kv_head_count == params.head_count);
-  SLUICE_CHECK(activation(out).width == params.head_count * layout.head_dim);
-  SLUICE_CHECK(activation(qkv).width == (params.head_count + 2 * layout.kv_head_count) * layout.head_dim);
-  if (!std::exchange(is_attention_planned_, true)) plan_attention(group);
-  // Cut along the context, tiles have one token.
-  const int64_t partial_floats = attend_partial_floats(group, layout.head_dim);
-  const AttentionKernels& kernels = cache_.attention(kernels_);
-  const int32_t heads = layout.kv_head_count;
-  const auto task_of = [&](ThreadPool::Worker& worker, int32_t tile, int32_t head) {
-    return attend_task(attention_.tiles()[static_cast<size_t>(tile)], head, activation(out), activation(qkv), params,
-                       memory(worker).attention.data()->floats.data());
+  const auto weight_of = [&](const RmsNorm& norm) {
+    return norm.weight.exists() ? weights_.vector(norm.weight) : std::span<const float>();
   };
-  const auto attend_prompt = layout.head_dim % kPromptHeadStep == 0 ? kernels.attend_prompt : kernels.attend;
-  const auto partials_of = [&](int32_t tile, int32_t head) {
-    return partials_.as<float>() + attention_.partial_index(tile, head) * partial_floats;
-  };
-  pool_.run([&](ThreadPool::Worker& worker) {
-    worker.for_each(batch_->token_count(), 1,
-                    [&](int32_t token) { turn_and_store(token, activation(qkv).row(token), params); });
-    worker.barrier();
-    worker.for_each(static_cast<int32_t>(attention_.items().size()) * heads, 1, [&](int32_t i) {
-      const AttendItem& item = attention_.items()[static_cast<size_t>(i / heads)];
-      const AttendTask task = task_of(worker, item.tile, i % heads);
-      if (item.tile >= batch_->decode_rows) return attend_prompt(task);
-      if (item.span == AttendItem::kWhole) return kernels.attend(task);
-      kernels.attend_span(task, item.span, partials_of(item.tile, i % heads) + item.span * partial_floats);
-    });
-    if (!attention_.is_split()) return;
-    worker.barrier();
-    worker.for_each(static_cast<int32_t>(attention_.tiles().size()) * heads, 1, [&](int32_t i) {
-      kernels_.merge_spans(task_of(worker, i / heads, i % heads), partials_of(i / heads, i % heads));
-    });
-  });
-}
-
-void CpuBackend::plan_attention(int32_t group) {
-  const KvLayout& layout = cache_.layout();
-  const auto scratch_lines = static_cast<size_t>(attend_scratch_floats(group, layout.head_dim) / 16 + 1);
-  for (WorkerMemory& own : memories_) own.attention.resize(std::max(own.attention.size(), scratch_lines));
-  const auto floats = static_cast<int64_t>(partials_.size() / sizeof(float));
-  attention_.make(*batch_, pool_.thread_count(), layout.kv_head_count,
-                  floats / attend_partial_floats(group, layout.head_dim));
-}
-
-void CpuBackend::turn_and_store(int32_t token, float* qkv, const AttentionParams& params) {
-  const KvLayout& layout = cache_.layout();
-  const RopeTable& rope = ropes_.at(static_cast<size_t>(params.rope.index));
-  SLUICE_CHECK(rope.dim() <= layout.head_dim);
-  const int32_t turned = params.head_count + layout.kv_head_count;
-  for (int32_t head = 0; head < turned; ++head) rope.rotate(kernels_, token, qkv + int64_t{head} * layout.head_dim);
-  const float* keys = qkv + int64_t{params.head_count} * layout.head_dim;
-  const float* values = qkv + int64_t{turned} * layout.head_dim;
-  for (int32_t head = 0; head < layout.kv_head_count; ++head) {
-    cache_.write(kernels_, params.layer, batch_->slots[static_cast<size_t>(token)], head,
-                 keys + int64_t{head} * layout.head_dim, values + int64_t{head} * layout.head_dim);
-  }
-}
-
-AttendTask CpuBackend::attend_task(const AttendTile& tile, int32_t kv_head, Activation& out, Activation& qkv,
-                                   const AttentionParams& params, float* scratch) {
-  const KvLayout& layout = cache_.layout();
-  const int32_t group = params.head_count / layout.kv_head_count;
-  const int64_t first_column = int64_t{kv_head} * group * layout.head_dim;
-  return {.cache = cache_.head(params.layer, 0, kv_head),
-          .block_bytes = cache_.block_bytes(),
-          .block_ids = batch_->block_ids.data() + batch_->table_begin[static_cast<size_t>(tile.row)],
-          .block_size = layout.block_size,
-          .head_dim = layout.head_dim,
-          .group = group,
-          .token_count = tile.count,
-          .first_position = batch_->positions[static_cast<size_t>(tile.token)],
-          .scale = params.scale,
-          .queries = qkv.row(tile.token) + first_column,
-          .query_stride = qkv.width,
-          .out = out.row(tile.token) + first_column,
-          .out_stride = out.width,
-          .scratch = scratch};
+  attention_.run({.params = &params,
+                  .rope = &ropes_.at(static_cast<size_t>(params.rope.index)),
+                  .query_norm = weight_of(params.query_norm),
+                  .key_norm = weight_of(params.key_norm),
+                  .qkv = &activation(qkv),
+                  .out = &activation(out)});
 }
 
 Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {

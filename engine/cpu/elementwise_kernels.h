@@ -123,12 +123,28 @@ void rotate_halves(float* head, const float* cosines, const float* sines, int32_
   }
 }
 
+/// x / (1 + exp(-slope))
+template <typename V>
+typename V::Float times_sigmoid(typename V::Float x, typename V::Float slope) {
+  return V::div(x, V::add(V::set(1), exponential<V>(V::sub(V::set(0), slope))));
+}
+
 template <typename V>
 void silu_multiply(float* gate, const float* up, int32_t count) {
   for (int32_t i = 0; i < count; i += V::kLanes) {
     const auto g = V::load(gate + i);
-    const auto one_plus = V::add(V::set(1), exponential<V>(V::sub(V::set(0), g)));
-    V::store(gate + i, V::mul(V::div(g, one_plus), V::load(up + i)));
+    V::store(gate + i, V::mul(times_sigmoid<V>(g, g), V::load(up + i)));
+  }
+}
+
+// (1 + tanh(z)) / 2 = 1 / (1 + exp(-2 z)).
+template <typename V>
+void gelu_multiply(float* gate, const float* up, int32_t count) {
+  const auto twice_root = V::set(1.5957691216F);  // 2 sqrt(2 / pi)
+  for (int32_t i = 0; i < count; i += V::kLanes) {
+    const auto g = V::load(gate + i);
+    const auto cubic = V::mul(V::mul(V::mul(g, g), g), V::set(0.044715F));
+    V::store(gate + i, V::mul(times_sigmoid<V>(g, V::mul(twice_root, V::add(g, cubic))), V::load(up + i)));
   }
 }
 

@@ -25,6 +25,7 @@ constexpr Kernels make_kernels(const QuantizedProducts& decode) {
           .rotate_pairs = rotate_pairs<V>,
           .rotate_halves = rotate_halves<V>,
           .silu_multiply = silu_multiply<V>,
+          .gelu_multiply = gelu_multiply<V>,
           .panel_tops = panel_tops<V>,
           .logits = {.weigh = weigh_logits<V>, .collect = collect_logits},
           .store_f16 = store_f16<V>,

@@ -18,6 +18,7 @@ inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is o
 inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
 inline constexpr int32_t kQueryTokens = 32;  ///< tokens of one AttendTask at most
 inline constexpr int32_t kPromptHeadStep = 32;
+inline constexpr int32_t kNoWindow = 0x7fffffff;  ///< AttendTask::window of layers that see the whole context
 
 // Bytes of one block of a packed panel (packed_matrix.h says what they hold).
 inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
@@ -57,7 +58,9 @@ struct AttendTask {
   int32_t head_dim;
   int32_t group;  ///< query heads
   int32_t token_count;
-  int32_t first_position;  ///< of the first token; a token at position p sees positions 0 to p
+  int32_t first_position;  ///< of the first token
+  /// A token at position p sees positions p - window + 1 to p. Blocks of earlier positions may hold anything finite.
+  int32_t window = kNoWindow;
   float scale;
   const float* queries;  // [token_count, query_stride] of which [group, head_dim] are ours
   int64_t query_stride;
@@ -74,7 +77,15 @@ struct AttendTask {
 [[gnu::always_inline]] inline constexpr int64_t attend_partial_floats(int32_t queries, int32_t head_dim) {
   return int64_t{queries} * (padded_head_dim(head_dim) + 2);
 }
-[[gnu::always_inline]] inline constexpr int32_t attend_span_count(const AttendTask& task) {
+/// The first span that a token at `position` sees anything of.
+[[gnu::always_inline]] inline constexpr int32_t first_span_of(int32_t position, int32_t window) {
+  return position < window ? 0 : (position - window + 1) / kKeySpan;
+}
+/// The spans of a task: from the first one that its first token sees to the one of its last token.
+[[gnu::always_inline]] inline constexpr int32_t attend_first_span(const AttendTask& task) {
+  return first_span_of(task.first_position, task.window);
+}
+[[gnu::always_inline]] inline constexpr int32_t attend_end_span(const AttendTask& task) {
   return (task.first_position + task.token_count + kKeySpan - 1) / kKeySpan;
 }
 int64_t attend_scratch_floats(int32_t group, int32_t head_dim);
@@ -82,7 +93,7 @@ int64_t attend_scratch_floats(int32_t group, int32_t head_dim);
 /// Attention over a cache of one element type.
 struct AttentionKernels {
   void (*attend)(const AttendTask& task);
-  /// One span of it, to partial [attend_partial_floats].
+  /// One of its spans, counted from the context's beginning, to partial [attend_partial_floats].
   void (*attend_span)(const AttendTask& task, int32_t span, float* partial);
   /// The whole of it for tokens of a prompt, head_dim being a multiple of kPromptHeadStep; may be attend itself.
   void (*attend_prompt)(const AttendTask& task);
@@ -166,8 +177,11 @@ struct Kernels {
   /// partner * sines[j], the sign of the turn being in the sines.
   void (*rotate_pairs)(float* head, const float* cosines, const float* sines, int32_t dim);
   void (*rotate_halves)(float* head, const float* cosines, const float* sines, int32_t dim);
-  /// gate = gate / (1 + exp(-gate)) * up; count is a multiple of 16.
+  /// gate = silu(gate) * up with silu(x) = x / (1 + exp(-x)); count is a multiple of 16.
   void (*silu_multiply)(float* gate, const float* up, int32_t count);
+  /// gate = gelu(gate) * up with gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) (Hendrycks & Gimpel
+  /// 2016); count is a multiple of 16.
+  void (*gelu_multiply)(float* gate, const float* up, int32_t count);
   /// tops[c] = the largest of products[c * 16 .. c * 16 + 15], NaNs passed over; -infinity if there is nothing else.
   void (*panel_tops)(const float* products, int32_t count, float* tops);
   LogitKernels logits;
@@ -178,7 +192,7 @@ struct Kernels {
   AttentionKernels f16;
   AttentionKernels bf16;
   AttentionKernels int8;
-  /// The same result as attend, from the partial results of all spans, one after the other.
+  /// The same result as attend, from the partial results of all spans of the task, one after the other.
   void (*merge_spans)(const AttendTask& task, const float* partials);
 };
 

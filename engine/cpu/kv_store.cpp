@@ -18,8 +18,8 @@ Result<KvStore> KvStore::allocate(const KvLayout& layout, int32_t block_count) {
 }
 
 std::byte* KvStore::head(int32_t layer, int32_t block, int32_t kv_head) {
-  SLUICE_CHECK(layer < layout_.layer_count && block >= 0 && block < block_count_);
-  const int64_t block_of_layer = int64_t{layer} * block_count_ + block;
+  SLUICE_CHECK(block >= 0 && block < block_count_);
+  const int64_t block_of_layer = int64_t{place_of(layer).index} * block_count_ + block;
   return blocks_.as<std::byte>() + block_of_layer * block_bytes() + kv_head * layout_.head_block_bytes();
 }
 

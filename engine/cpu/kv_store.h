@@ -10,8 +10,8 @@
 
 namespace sluice::engine::cpu {
 
-/// The paged KV cache: [layer][block][kv head], each holding keys, then values [block_size, head_dim], then for int8
-/// the keys' scales [block_size] and the values' [block_size].
+/// The paged KV cache: [layer of a block][block][kv head], each holding keys, then values [block_size, head_dim], then
+/// for int8 the keys' scales [block_size] and the values' [block_size].
 ///
 /// Keys lie with kKeyLanes tokens of a block side by side, so that their scores are one vector sum:
 /// [block_size / kKeyLanes][head_dim][kKeyLanes], or [head_dim][block_size] where the block's size is no multiple.
@@ -21,6 +21,8 @@ class KvStore {
   static Result<KvStore> allocate(const KvLayout& layout, int32_t block_count);
 
   const KvLayout& layout() const { return layout_; }
+  LayerGroups::Place place_of(int32_t layer) const { return layout_.groups.places.at(static_cast<size_t>(layer)); }
+  bool has_window(int32_t layer) const { return layout_.groups.has_window(place_of(layer).group); }
 
   /// One head of a layer in a block.
   std::byte* head(int32_t layer, int32_t block, int32_t kv_head);

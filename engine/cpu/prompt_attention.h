@@ -29,7 +29,7 @@ class PromptAttention {
 
   void run() {
     take_queries();
-    for (int32_t span = 0; span < attend_span_count(task_); ++span) {
+    for (int32_t span = attend_first_span(task_); span < attend_end_span(task_); ++span) {
       take_span(span);
       const int32_t first = state_.first_query(span) / kQueries * kQueries;
       for (int32_t query = first; query < query_count_; query += kQueries) attend(query, span);
@@ -114,7 +114,7 @@ class PromptAttention {
     const int32_t blocks = (key_count + kQuantBlock - 1) / kQuantBlock;
     score(query, tiles, blocks);
     for (int32_t i = 0; i < end - query; ++i) {
-      if (state_.seen(query + i, span) > 0) weigh(query, i, span, blocks);
+      if (state_.sees(query + i, span)) weigh(query, i, span, blocks);
     }
     add_values(query, end - query, tiles, blocks);
   }
@@ -140,38 +140,49 @@ class PromptAttention {
     }
   }
 
+  /// Which keys of a span a query sees: at least one.
+  struct Seen {
+    int32_t begin;
+    int32_t end;
+
+    int32_t first_group() const { return begin / kTile; }
+    int32_t end_group() const { return (end + kTile - 1) / kTile; }
+    bool has_whole(int32_t group) const { return begin <= group * kTile && group * kTile + kTile <= end; }
+  };
+
+  Seen seen_keys(int32_t query, int32_t span) const {
+    const int32_t seen = state_.seen(query, span);
+    return {state_.hidden(query, span), seen < kKeySpan ? seen : kKeySpan};
+  }
+
   // Scores become weights relative to the span's highest; keys that the query doesn't see get none.
   void weigh(int32_t query, int32_t i, int32_t span, int32_t blocks) {
-    const int32_t seen = state_.seen(query + i, span);
-    const int32_t whole_groups = seen < kKeySpan ? seen / kTile : kKeySpan / kTile;
-    const float highest = highest_score(i, whole_groups, seen);
+    const Seen seen = seen_keys(query + i, span);
+    const float highest = highest_score(i, seen);
     auto total = V::set(0);
-    int32_t group = 0;
-    for (; group < whole_groups; ++group) {
-      const auto weight = weight_of(scores_of(i, group), highest);
+    for (int32_t group = 0; group < seen.first_group(); ++group) store_weight(i, group, V::set(0));
+    for (int32_t group = seen.first_group(); group < seen.end_group(); ++group) {
+      auto weight = weight_of(scores_of(i, group), highest);
+      if (!seen.has_whole(group)) {
+        weight = V::zero_unless_at_least(weight, V::load(scores_of(i, group)), V::set(0.5F * kLowest));
+      }
       total = V::add(total, weight);
       store_weight(i, group, weight);
     }
-    if (group * kTile < seen && group < kKeySpan / kTile) {
-      const auto weight = V::zero_unless_at_least(weight_of(scores_of(i, group), highest), V::load(scores_of(i, group)),
-                                                  V::set(0.5F * kLowest));
-      total = V::add(total, weight);
-      store_weight(i, group++, weight);
-    }
-    for (; group < 2 * blocks; ++group) store_weight(i, group, V::set(0));
+    for (int32_t group = seen.end_group(); group < 2 * blocks; ++group) store_weight(i, group, V::set(0));
     *state_.top_of(partial_, query + i) = highest;
     *state_.total_of(partial_, query + i) = V::sum_of(total);
   }
 
-  // Scaled. Those that aren't seen in the group after the whole ones become the lowest.
-  float highest_score(int32_t i, int32_t whole_groups, int32_t seen) const {
+  // Scaled. Those that aren't seen become the lowest.
+  float highest_score(int32_t i, const Seen& seen) const {
     auto top = V::set(kLowest);
-    int32_t group = 0;
-    for (; group < whole_groups; ++group) top = V::max(top, own_score(i, group));
-    const int32_t left = seen - group * kTile;
-    if (left > 0 && group < kKeySpan / kTile) {
-      const auto score = V::min(own_score(i, group), V::load(kLimits + kTile - left));
-      V::store(scores_of(i, group), score);
+    for (int32_t group = seen.first_group(); group < seen.end_group(); ++group) {
+      auto score = own_score(i, group);
+      if (!seen.has_whole(group)) {
+        score = V::min(score, limits(seen, group * kTile));
+        V::store(scores_of(i, group), score);
+      }
       top = V::max(top, score);
     }
     return V::max_of(top) * task_.scale;
@@ -220,12 +231,21 @@ class PromptAttention {
     }
   }
 
-  // From place `unseen` on, 16 upper bounds of scores of which the last `unseen` are the lowest.
+  /// Upper bounds of the scores of 16 keys from `key` on: the lowest for those that aren't seen.
+  static typename V::Float limits(const Seen& seen, int32_t key) {
+    const int32_t before = seen.begin > key ? seen.begin - key : 0;
+    const int32_t left = seen.end - key < kTile ? seen.end - key : kTile;
+    return V::min(V::load(kLimits + kTile - before), V::load(kLimits + 2 * kTile - left));
+  }
+
   static constexpr float kHighest = 3e38F;
-  static constexpr float kLimits[2 * kTile] = {
-      kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest,
-      kHighest, kHighest, kHighest, kHighest, kHighest, kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,
-      kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest};
+  // 16 times the lowest, 16 times the highest, 16 times the lowest.
+  static constexpr float kLimits[3 * kTile] = {
+      kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,
+      kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kHighest, kHighest, kHighest, kHighest,
+      kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest, kHighest,
+      kHighest, kHighest, kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,
+      kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest,  kLowest};
 
   const AttendTask& task_;
   const PromptAttentionLayout layout_;

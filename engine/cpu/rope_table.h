@@ -23,15 +23,14 @@ class RopeTable {
   /// Turns the leading elements of a head [head_dim >= dim] by the token's angles.
   void rotate(const Kernels& kernels, int32_t token, float* head) const;
 
-  int32_t dim() const { return params_.dim; }
+  int32_t dim() const { return params_.dim(); }
 
  private:
-  size_t angle_count(int32_t tokens) const { return static_cast<size_t>(tokens) * static_cast<size_t>(params_.dim); }
+  size_t angle_count(int32_t tokens) const { return static_cast<size_t>(tokens) * static_cast<size_t>(params_.dim()); }
 
   RopeParams params_;
-  std::vector<double> frequencies_;  // [dim / 2]
-  std::vector<float> cosines_;       // [tokens, dim], as Kernels::rotate_pairs or rotate_halves take them
-  std::vector<float> sines_;         // [tokens, dim]
+  std::vector<float> cosines_;  // [tokens, dim], as Kernels::rotate_pairs or rotate_halves take them
+  std::vector<float> sines_;    // [tokens, dim]
 };
 
 }  // namespace sluice::engine::cpu

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
-#include "engine/gguf.h"
+#include "engine/stored_tensor.h"
 
 namespace sluice::engine::cpu {
 namespace {
 
-bool is_float(TensorType type) {
-  return type == TensorType::kF32 || type == TensorType::kF16 || type == TensorType::kBf16;
-}
-
-Status check_matrix_part(const GgufTensor& tensor, int64_t length) {
+Status check_matrix_part(const StoredTensor& tensor, int64_t length) {
   const std::string name(tensor.name);
   if (tensor.shape.size() != 2) return invalid_argument("tensor " + name + " is not a matrix");
   if (tensor.row_length() != length)
@@ -42,10 +39,10 @@ Result<std::byte*> WeightStore::allocate(int64_t bytes) {
   return begin;
 }
 
-Result<MatrixId> WeightStore::add_matrix(std::span<const GgufTensor* const> parts, ThreadPool& pool) {
+Result<MatrixId> WeightStore::add_matrix(std::span<const StoredTensor* const> parts, ThreadPool& pool) {
   PackedMatrix matrix;
   matrix.length = static_cast<int32_t>(parts.front()->row_length());
-  for (const GgufTensor* tensor : parts) {
+  for (const StoredTensor* tensor : parts) {
     SLUICE_RETURN_IF_ERROR(check_matrix_part(*tensor, matrix.length));
     PackedPart part{.type = tensor->type,
                     .row_begin = matrix.row_count,
@@ -76,17 +73,7 @@ std::vector<std::span<const std::byte>> WeightStore::matrix_memory() const {
   return memory;
 }
 
-Result<VectorId> WeightStore::add_vector(std::span<const GgufTensor* const> parts) {
-  std::vector<float> values;
-  for (const GgufTensor* tensor : parts) {
-    if (!is_float(tensor->type)) {
-      return invalid_argument("tensor " + std::string(tensor->name) + " has type " +
-                              std::string(tensor_type_name(tensor->type)) + "; only F32, F16 and BF16 work here");
-    }
-    std::vector<float> piece(static_cast<size_t>(tensor->row_length() * tensor->row_count()));
-    dequantize(tensor->type, tensor->data, piece);
-    values.insert(values.end(), piece.begin(), piece.end());
-  }
+VectorId WeightStore::add_vector(std::vector<float> values) {
   vectors_.push_back(std::move(values));
   return VectorId{static_cast<int32_t>(vectors_.size()) - 1};
 }

@@ -27,8 +27,8 @@ struct PackedMatrix {
 class WeightStore {
  public:
   /// Copies and packs the tensors, in parallel over panels.
-  Result<MatrixId> add_matrix(std::span<const GgufTensor* const> parts, ThreadPool& pool);
-  Result<VectorId> add_vector(std::span<const GgufTensor* const> parts);
+  Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts, ThreadPool& pool);
+  VectorId add_vector(std::vector<float> values);
 
   const PackedMatrix& matrix(MatrixId id) const { return matrices_.at(static_cast<size_t>(id.index)); }
   /// Where the matrices lie, in order.

@@ -35,7 +35,7 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
 
   void SetUp() override {
     backend_ = make_cpu_backend({.threads = 2, .isa = std::string(cpu_isa_name(std::get<0>(GetParam())))}).value();
-    const KvLayout layout{.layer_count = 3,
+    const KvLayout layout{.groups = LayerGroups::one_group(3),
                           .kv_head_count = kKvHeads,
                           .head_dim = case_.head_dim,
                           .block_size = case_.block_size,
@@ -43,7 +43,7 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
     ASSERT_TRUE(backend_->add_cache(layout, kBlocksTokens / case_.block_size).ok());
     qkv_ = backend_->add_activation(kBlocksTokens, qkv_width()).value();
     out_ = backend_->add_activation(kBlocksTokens, out_width()).value();
-    rope_ = backend_->add_rope({case_.rope_dim, kRopeBase, case_.is_pairwise});
+    rope_ = backend_->add_rope({rope_frequencies({.base = kRopeBase}, case_.rope_dim), case_.is_pairwise});
   }
 
   int32_t head_count() const { return case_.group * kKvHeads; }

@@ -128,7 +128,7 @@ TEST(B12_GgufHostile, OnlyTheWholeDataSectionIsAccepted) {
 /// Reads everything a file hands out, so that the address sanitizer sees whether it is there.
 int64_t touch_everything(const GgufContents& contents) {
   int64_t sum = 0;
-  for (const GgufTensor& tensor : contents.tensors) {
+  for (const StoredTensor& tensor : contents.tensors) {
     sum += std::to_integer<int>(tensor.data.front()) + std::to_integer<int>(tensor.data.back()) + tensor.name.back();
     std::vector<float> decoded(static_cast<size_t>(tensor.row_length()));
     const int64_t row_bytes = tensor_bytes(tensor.type, tensor.row_length());

@@ -212,7 +212,7 @@ TEST(GgufFile, FindsTensorsAfterAMove) {
   Result<GgufFile> opened = GgufFile::open(gguf_test_file("T_base"));
   ASSERT_TRUE(opened.ok()) << opened.status();
   const GgufFile file = std::move(opened).value();
-  const GgufTensor* tensor = file.find_tensor("blk.1.ffn_down.weight");
+  const StoredTensor* tensor = file.find_tensor("blk.1.ffn_down.weight");
   ASSERT_NE(tensor, nullptr);
   EXPECT_EQ(tensor->shape, (std::vector<int64_t>{48, 32}));
   EXPECT_EQ(tensor->row_length(), 48);

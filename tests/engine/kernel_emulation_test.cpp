@@ -198,8 +198,8 @@ class AttentionData {
     (kernels.*type).attend(task);
     const std::vector<float> whole = out;
     const int64_t partial_floats = attend_partial_floats(tokens * kGroup, kHeadDim);
-    std::vector<float> partials(static_cast<size_t>(partial_floats * attend_span_count(task)));
-    for (int32_t span = 0; span < attend_span_count(task); ++span) {
+    std::vector<float> partials(static_cast<size_t>(partial_floats * attend_end_span(task)));
+    for (int32_t span = 0; span < attend_end_span(task); ++span) {
       (kernels.*type).attend_span(task, span, &partials[static_cast<size_t>(span * partial_floats)]);
     }
     kernels.merge_spans(task, partials.data());

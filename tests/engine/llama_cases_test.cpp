@@ -9,6 +9,7 @@
 
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_isa.h"
+#include "engine/checkpoint.h"
 #include "engine/gguf.h"
 #include "tests/engine/gguf_builder.h"
 #include "tests/engine/sequence_runner.h"
@@ -26,7 +27,7 @@ std::vector<int32_t> prompt_bytes() {
 
 /// T_base.gguf written anew, tensor by tensor; `change` may rename, reshape or (by an empty name) drop one.
 std::vector<std::byte> rebuilt_base(
-    const std::function<void(GgufTensor&, std::string& name)>& change,
+    const std::function<void(StoredTensor&, std::string& name)>& change,
     const std::function<void(GgufBuilder&)>& more = [](GgufBuilder&) {}) {
   const Result<GgufFile> file = GgufFile::open(gguf_test_file("T_base"));
   EXPECT_TRUE(file.ok()) << file.status();
@@ -38,7 +39,7 @@ std::vector<std::byte> rebuilt_base(
     builder.u32(name, static_cast<uint32_t>(file->get_int(name).value()));
   }
   builder.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F).f32("llama.rope.freq_base", 10000.0F);
-  for (GgufTensor tensor : file->tensors()) {
+  for (StoredTensor tensor : file->tensors()) {
     std::string name(tensor.name);
     change(tensor, name);
     if (name.empty()) continue;
@@ -49,7 +50,7 @@ std::vector<std::byte> rebuilt_base(
   return builder.build();
 }
 
-void change_nothing(GgufTensor& /*tensor*/, std::string& /*name*/) {}
+void change_nothing(StoredTensor& /*tensor*/, std::string& /*name*/) {}
 
 std::string load_error(const std::vector<std::byte>& bytes) {
   const TemporaryFile file(bytes);
@@ -76,14 +77,14 @@ TEST(B33_WeightsMap, e_RefusesATensorTheFamilyDoesNotKnow) {
 }
 
 TEST(B33_WeightsMap, f_RefusesAModelWithAMissingTensor) {
-  const auto bytes = rebuilt_base([](GgufTensor& /*tensor*/, std::string& name) {
+  const auto bytes = rebuilt_base([](StoredTensor& /*tensor*/, std::string& name) {
     if (name == "blk.1.ffn_up.weight") name.clear();
   });
   EXPECT_THAT(load_error(bytes), HasSubstr("blk.1.ffn_up.weight is missing"));
 }
 
 TEST(LlamaLoad, NamesBothShapesWhenATensorDoesNotFit) {
-  const auto bytes = rebuilt_base([](GgufTensor& tensor, std::string& name) {
+  const auto bytes = rebuilt_base([](StoredTensor& tensor, std::string& name) {
     if (name == "blk.0.attn_k.weight") tensor.shape = {16, 32};
   });
   EXPECT_THAT(load_error(bytes), HasSubstr("blk.0.attn_k.weight has shape [16, 32]"));
@@ -96,9 +97,8 @@ TEST(LlamaLoad, TakesTheRebuiltFile) {
 }
 
 TEST(LlamaLoad, CountsParameters) {
-  const Result<GgufFile> file = GgufFile::open(gguf_test_file("T_base"));
-  ASSERT_TRUE(file.ok());
-  auto loaded = load_model(*file, make_cpu_backend({.threads = 1}).value(), 8);
+  const auto checkpoint = Checkpoint::open(gguf_test_file("T_base")).value();
+  auto loaded = load_model(*checkpoint, make_cpu_backend({.threads = 1}).value(), 8);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->parameter_count, 23840);
 }
@@ -107,13 +107,12 @@ TEST(LlamaLoad, CountsParameters) {
 TEST(LlamaStep, HandsADrawnTokenOverFewTimes) {
   constexpr int32_t kLayers = 2;
   const ExecutorShape shape{.block_count = 16};
-  const Result<GgufFile> file = GgufFile::open(gguf_test_file("T_base"));
-  ASSERT_TRUE(file.ok()) << file.status();
+  const auto checkpoint = Checkpoint::open(gguf_test_file("T_base")).value();
   auto backend = make_cpu_backend({.threads = 2}).value();
   const CountedBackend& counted = *backend;
-  auto model = load_model(*file, std::move(backend), shape.tokens_max);
+  auto model = load_model(*checkpoint, std::move(backend), shape.tokens_max);
   ASSERT_TRUE(model.ok()) << model.status();
-  const KvLayout layout = KvLayout::for_model(model->config, shape.block_size, shape.kv_type);
+  const KvLayout layout = KvLayout::for_model(model->config, shape.block_size, shape.kv_type, shape.tokens_max);
   const auto executor = ModelExecutor::create(std::move(model).value(), layout, shape.block_count).value();
   SequenceRunner runner(*executor, shape);
   TestSequence sequence{.tokens = prompt_bytes()};

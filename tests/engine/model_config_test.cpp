@@ -1,5 +1,7 @@
 #include "engine/model_config.h"
 
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
@@ -70,8 +72,8 @@ void expect_accepted(const TestModel& model) {
 
 TEST(ModelConfig, RefusesAnUnknownArchitectureByName) {
   TestModel model;
-  model.architecture = "gemma3";
-  expect_refused(model, "the architecture \"gemma3\" is not supported");
+  model.architecture = "gemma4";
+  expect_refused(model, "the architecture \"gemma4\" is not supported; supported are llama, qwen2, qwen3,");
 }
 
 TEST(ModelConfig, NamesAMissingValue) {
@@ -128,18 +130,52 @@ TEST(ModelConfig, RefusesRopeDimensionsThatAreOddOrBeyondTheHead) {
   expect_accepted(with_int("rope.dimension_count", 4));
 }
 
-TEST(ModelConfig, RefusesEveryKindOfRopeScaling) {
+TEST(ModelConfig, ReadsTheRopeScalingsItKnows) {
+  TestModel linear = with_float("rope.scaling.factor", 4.0F);
+  linear.strings["rope.scaling.type"] = "linear";
+  EXPECT_EQ(linear.read()->rope.scaling, RopeScaling::kLinear);
+  EXPECT_EQ(linear.read()->rope.factor, 4.0);
+  TestModel yarn = with_float("rope.scaling.factor", 4.0F);
+  yarn.strings["rope.scaling.type"] = "yarn";
+  expect_refused(yarn, "rope.scaling.original_context_length is missing");
+  yarn.ints["rope.scaling.original_context_length"] = 64;
+  EXPECT_EQ(yarn.read()->rope.scaling, RopeScaling::kYarn);
+  EXPECT_EQ(yarn.read()->rope.original_context, 64);
+  EXPECT_DOUBLE_EQ(yarn.read()->rope.magnitude, yarn_magnitude(4.0));
+  TestModel none = with_float("rope.scaling.factor", 1.0F);
+  none.strings["rope.scaling.type"] = "none";
+  EXPECT_EQ(none.read()->rope.scaling, RopeScaling::kNone);
+}
+
+TEST(ModelConfig, RefusesRopeScalingsItDoesNotKnow) {
   TestModel model;
-  model.strings["rope.scaling.type"] = "yarn";
-  expect_refused(model, "rope.scaling.type is \"yarn\", which is not supported");
-  model.strings["rope.scaling.type"] = "none";
-  expect_accepted(model);
-  expect_refused(with_float("rope.scaling.factor", 4.0F), "rope.scaling.factor asks for rope scaling");
+  model.strings["rope.scaling.type"] = "longrope";
+  expect_refused(model, "rope.scaling.type is \"longrope\", which is not supported");
+  expect_refused(with_float("rope.scaling.factor", 4.0F), "rope.scaling.factor is set, but rope.scaling.type");
   expect_refused(with_float("rope.scale_linear", 2.0F), "rope.scale_linear asks for rope scaling");
-  expect_accepted(with_float("rope.scaling.factor", 1.0F));
-  TestModel llama3;
-  llama3.more = [](GgufBuilder& builder) { builder.tensor_header("rope_freqs.weight", {4}, 0, 0).data(16); };
-  expect_refused(llama3, "rope_freqs.weight asks for rope scaling");
+  expect_refused(with_float("rope.scaling.factor", -1.0F), "out of range");
+  for (const char* name : {"rope_factors_long.weight", "rope_factors_short.weight"}) {
+    TestModel phi;
+    phi.more = [&](GgufBuilder& builder) { builder.tensor_header(name, {4}, 0, 0).data(16); };
+    expect_refused(phi, std::string(name) + " asks for rope scaling (longrope)");
+  }
+}
+
+/// rope_freqs.weight of `divisors`.
+TestModel with_divisors(const std::vector<float>& divisors) {
+  TestModel model;
+  model.more = [=](GgufBuilder& builder) {
+    std::vector<std::byte> bytes(divisors.size() * sizeof(float));
+    std::memcpy(bytes.data(), divisors.data(), bytes.size());
+    builder.tensor("rope_freqs.weight", {divisors.size()}, 0, bytes);
+  };
+  return model;
+}
+
+TEST(ModelConfig, TakesOneDivisorForEachPairOfAHead) {
+  EXPECT_EQ(with_divisors({1, 2, 4, 8}).read()->rope.divisors, (std::vector<float>{1, 2, 4, 8}));
+  expect_refused(with_divisors({1, 2, 4}), "rope_freqs.weight does not have one number for each of the 4 pairs");
+  expect_refused(with_divisors({1, 2, 0, 8}), "has a divisor that is not a positive number");
 }
 
 TEST(ModelConfig, RefusesNumbersThatAreNoNumbers) {
@@ -150,14 +186,66 @@ TEST(ModelConfig, RefusesNumbersThatAreNoNumbers) {
   expect_refused(with_float("attention.layer_norm_rms_epsilon", nan), "out of range");
 }
 
-TEST(ModelConfig, RefusesVariantsItDoesNotCompute) {
-  expect_refused(with_int("expert_count", 8), "mixtures of experts are not supported");
+TestModel of(const std::string& architecture) {
+  TestModel model;
+  model.architecture = architecture;
+  return model;
+}
+
+TEST(ModelConfig, KnowsWhatAnArchitectureIsByItsName) {
+  EXPECT_TRUE(of("llama").read()->rope_is_pairwise);
+  EXPECT_TRUE(of("qwen2").read()->has_qkv_bias);
+  EXPECT_TRUE(of("qwen3").read()->has_qk_norm);
+  EXPECT_FALSE(of("phi3").read()->rope_is_pairwise);
+  const Result<ModelConfig> gemma = of("gemma3").read();
+  ASSERT_TRUE(gemma.ok()) << gemma.status();
+  EXPECT_EQ(gemma->family, ModelFamily::kGemma3);
+  EXPECT_EQ(gemma->activation, GateActivation::kGeluTanh);
+  EXPECT_FLOAT_EQ(gemma->embedding_scale, std::sqrt(32.0F));
+  EXPECT_EQ(gemma->window_rope.base, 10000.0);
+}
+
+TEST(ModelConfig, GivesAllLayersTheWindowButInGemmaEverySixth) {
+  TestModel llama = with_int("attention.sliding_window", 255);
+  EXPECT_EQ(llama.read()->window, 255);
+  EXPECT_EQ(llama.read()->layer_has_window, std::vector<bool>(2, true));
+  EXPECT_EQ(with_int("attention.sliding_window", 256).read()->window, 0) << "as long as the context is no window";
+  TestModel gemma = of("gemma3");
+  gemma.ints["block_count"] = 7;
+  gemma.ints["attention.sliding_window"] = 16;
+  EXPECT_EQ(gemma.read()->layer_has_window, (std::vector<bool>{true, true, true, true, true, false, true}));
+  gemma.ints["attention.sliding_window_pattern"] = 2;
+  EXPECT_EQ(gemma.read()->layer_has_window, (std::vector<bool>{true, false, true, false, true, false, true}));
+}
+
+TEST(ModelConfig, ReadsExpertsWhereTheArchitectureHasThem) {
+  TestModel mixtral = with_int("expert_count", 8);
+  expect_refused(mixtral, "llama.expert_used_count is missing");
+  mixtral.ints["expert_used_count"] = 2;
+  const Result<ModelConfig> config = mixtral.read();
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->family, ModelFamily::kMixtral);
+  EXPECT_EQ(config->experts.count, 8);
+  EXPECT_EQ(config->experts.per_token, 2);
+  EXPECT_EQ(config->experts.ffn_width, 48);
+  mixtral.ints["expert_used_count"] = 9;
+  expect_refused(mixtral, "expert_used_count is 9, but must be from 1 to 8");
   expect_accepted(with_int("expert_count", 0));
-  expect_refused(with_int("attention.sliding_window", 255), "sliding-window attention is not supported");
-  expect_accepted(with_int("attention.sliding_window", 256));
+  expect_refused(of("qwen3moe"), "qwen3moe.expert_count is missing");
+  TestModel qwen2 = of("qwen2");
+  qwen2.ints["expert_count"] = 4;
+  expect_refused(qwen2, "no experts are known of this architecture");
+  mixtral.ints["expert_used_count"] = 2;
+  mixtral.ints["expert_shared_count"] = 1;
+  expect_refused(mixtral, "expert_shared_count is set, which is not supported");
+}
+
+TEST(ModelConfig, RefusesVariantsItDoesNotCompute) {
   TestModel encoder;
   encoder.more = [](GgufBuilder& builder) { builder.boolean("llama.attention.causal", false); };
   expect_refused(encoder, "only decoders are supported");
+  expect_refused(with_float("final_logit_softcapping", 30.0F), "final_logit_softcapping is set");
+  expect_accepted(with_float("final_logit_softcapping", 0.0F));
 }
 
 TEST(ModelConfig, RefusesVocabulariesOfDifferentSizes) {
@@ -188,7 +276,7 @@ TEST(ModelConfig, FillsInTheUsualDefaults) {
   EXPECT_EQ(config->kv_head_count, 4);
   EXPECT_EQ(config->head_dim, 8);
   EXPECT_EQ(config->rope_dim, 8);
-  EXPECT_EQ(config->rope_base, 10000.0F);
+  EXPECT_EQ(config->rope.base, 10000.0F);
   EXPECT_TRUE(config->rope_is_pairwise);
   EXPECT_FALSE(config->has_qkv_bias);
 }

@@ -6,13 +6,14 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "engine/batch.h"
+#include "engine/checkpoint.h"
 #include "engine/cpu/cpu_backend.h"
-#include "engine/gguf.h"
 #include "engine/model_executor.h"
 
 namespace sluice::engine {
@@ -27,10 +28,10 @@ struct ExecutorShape {
 };
 
 inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& path, const ExecutorShape& shape) {
-  SLUICE_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::open(path));
+  SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::open(path));
   SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = shape.threads, .isa = shape.isa}));
-  SLUICE_ASSIGN_OR_RETURN(LoadedModel model, load_model(file, std::move(backend), shape.tokens_max));
-  const KvLayout layout = KvLayout::for_model(model.config, shape.block_size, shape.kv_type);
+  SLUICE_ASSIGN_OR_RETURN(LoadedModel model, load_model(*checkpoint, std::move(backend), shape.tokens_max));
+  const KvLayout layout = KvLayout::for_model(model.config, shape.block_size, shape.kv_type, shape.tokens_max);
   return ModelExecutor::create(std::move(model), layout, shape.block_count);
 }
 
@@ -38,8 +39,8 @@ inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& p
 struct TestSequence {
   std::vector<int32_t> tokens;
   int32_t cached = 0;
-  int32_t drawn = 0;  ///< of the tokens, at the end
-  std::vector<int32_t> blocks = {};
+  int32_t drawn = 0;                              ///< of the tokens, at the end
+  std::vector<std::vector<int32_t>> tables = {};  // [groups] block by place in the context
   std::vector<SampledToken> samples = {};
 
   int32_t uncached() const { return static_cast<int32_t>(tokens.size()) - cached; }
@@ -50,8 +51,13 @@ struct TestSequence {
 /// Steps sequences through an executor, with blocks handed out in shuffled order.
 class SequenceRunner {
  public:
-  SequenceRunner(Executor& executor, const ExecutorShape& shape, uint32_t seed = 1)
-      : executor_(&executor), block_size_(shape.block_size), free_(static_cast<size_t>(shape.block_count)) {
+  SequenceRunner(ModelExecutor& executor, const ExecutorShape& shape, uint32_t seed = 1)
+      : executor_(&executor),
+        groups_(executor.layout().groups),
+        block_size_(shape.block_size),
+        free_(static_cast<size_t>(shape.block_count)),
+        slots_(static_cast<size_t>(groups_.count())),
+        tables_(static_cast<size_t>(groups_.count())) {
     std::iota(free_.begin(), free_.end(), 0);
     std::shuffle(free_.begin(), free_.end(), std::mt19937(seed));
     params_.temperature = 0;
@@ -68,10 +74,12 @@ class SequenceRunner {
       ++batch_.decode_rows;
     }
     for (int32_t i = 0; i < count; ++i, ++sequence.cached) {
-      if (sequence.cached % block_size_ == 0) take_block(sequence);
+      if (sequence.cached % block_size_ == 0) take_blocks(sequence);
       batch_.token_ids.push_back(sequence.tokens.at(static_cast<size_t>(sequence.cached)));
       batch_.positions.push_back(sequence.cached);
-      batch_.slots.push_back(sequence.blocks.back() * block_size_ + sequence.cached % block_size_);
+      for (size_t group = 0; group < slots_.size(); ++group) {
+        slots_[group].push_back(sequence.tables[group].back() * block_size_ + sequence.cached % block_size_);
+      }
     }
     if (batch_.row_begin.empty()) {
       batch_.row_begin.push_back(0);
@@ -79,8 +87,8 @@ class SequenceRunner {
     }
     batch_.row_begin.push_back(batch_.token_count());
     batch_.context_lengths.push_back(sequence.cached);
-    batch_.block_ids.insert(batch_.block_ids.end(), sequence.blocks.begin(), sequence.blocks.end());
-    batch_.table_begin.push_back(static_cast<int32_t>(batch_.block_ids.size()));
+    for (size_t group = 0; group < tables_.size(); ++group) append(sequence.tables[group], tables_[group]);
+    batch_.table_begin.push_back(static_cast<int32_t>(tables_.front().size()));
     if (sequence.cached == static_cast<int32_t>(sequence.tokens.size())) draw_for(sequence);
   }
 
@@ -101,6 +109,10 @@ class SequenceRunner {
 
   /// Runs the step; drawn tokens are appended to their sequences. Returns all samples.
   std::vector<SampledToken> step() {
+    for (size_t group = 0; group < slots_.size(); ++group) {
+      append(std::exchange(slots_[group], {}), batch_.slots);
+      append(std::exchange(tables_[group], {}), batch_.block_ids);
+    }
     const Result<StepOutput> output = executor_->step(batch_);
     EXPECT_TRUE(output.ok()) << output.status();
     if (!output.ok()) return {};
@@ -127,15 +139,35 @@ class SequenceRunner {
   }
 
   void release(TestSequence& sequence) {
-    free_.insert(free_.end(), sequence.blocks.begin(), sequence.blocks.end());
-    sequence.blocks.clear();
+    for (size_t group = 0; group < sequence.tables.size(); ++group) {
+      std::vector<int32_t>& table = sequence.tables[group];
+      if (groups_.has_window(static_cast<int32_t>(group))) {
+        table.resize(std::min(table.size(), static_cast<size_t>(groups_.ring_blocks)));
+      }
+      append(table, free_);
+    }
+    sequence.tables.clear();
   }
 
  private:
-  void take_block(TestSequence& sequence) {
-    ASSERT_FALSE(free_.empty()) << "the test needs more blocks";
-    sequence.blocks.push_back(free_.back());
-    free_.pop_back();
+  static void append(const std::vector<int32_t>& from, std::vector<int32_t>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  // The next block of the context in every group; in a full ring it is the one whose tokens nobody sees any more.
+  void take_blocks(TestSequence& sequence) {
+    sequence.tables.resize(static_cast<size_t>(groups_.count()));
+    for (size_t group = 0; group < sequence.tables.size(); ++group) {
+      std::vector<int32_t>& table = sequence.tables[group];
+      const auto ring = static_cast<size_t>(groups_.ring_blocks);
+      if (groups_.has_window(static_cast<int32_t>(group)) && table.size() >= ring) {
+        table.push_back(table[table.size() - ring]);
+        continue;
+      }
+      ASSERT_FALSE(free_.empty()) << "the test needs more blocks";
+      table.push_back(free_.back());
+      free_.pop_back();
+    }
   }
 
   void draw_for(TestSequence& sequence) {
@@ -146,9 +178,12 @@ class SequenceRunner {
     drawing_.push_back(&sequence);
   }
 
-  Executor* executor_;
+  ModelExecutor* executor_;
+  LayerGroups groups_;
   int32_t block_size_;
   std::vector<int32_t> free_;
+  std::vector<std::vector<int32_t>> slots_;   // [groups] of the step's tokens
+  std::vector<std::vector<int32_t>> tables_;  // [groups] of the step's rows
   SamplingParams params_;
   Batch batch_;
   std::vector<TestSequence*> drawing_;  // by sample; nullptr where one is only scored

@@ -49,7 +49,7 @@ TEST(PoolSize, RefusesAmountsBeyond63Bits) {
 }
 
 engine::KvLayout layout_of(int32_t block_size) {
-  return {.layer_count = 2, .kv_head_count = 3, .head_dim = 8, .block_size = block_size, .type = engine::KvType::kF16};
+  return {.groups = engine::LayerGroups::one_group(2), .kv_head_count = 3, .head_dim = 8, .block_size = block_size, .type = engine::KvType::kF16};
 }
 
 TEST(B22_NeverFits, c_PoolOfZeroOrOneBlocksIsRefusedAtStart) {

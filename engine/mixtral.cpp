@@ -1,0 +1,115 @@
+#include "engine/mixtral.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/stored_tensor.h"
+#include "engine/weight_picker.h"
+
+namespace sluice::engine {
+namespace {
+
+/// One kind of matrix [outputs, inputs] of all experts, stacked in one tensor ("ffn_up_exps") or in one tensor each
+/// ("ffn_up.0").
+Result<std::vector<StoredTensor>> take_experts(WeightPicker& weights, const ModelConfig& config,
+                                               const std::string& name, int64_t inputs, int64_t outputs) {
+  std::vector<StoredTensor> tensors;
+  if (weights.has(name + "_exps.weight")) {
+    SLUICE_ASSIGN_OR_RETURN(const StoredTensor* stack,
+                            weights.take(name + "_exps.weight", {inputs, outputs, config.experts.count}));
+    for (int32_t expert = 0; expert < config.experts.count; ++expert) {
+      tensors.push_back(stack->rows(expert * outputs, outputs));
+    }
+    return tensors;
+  }
+  for (int32_t expert = 0; expert < config.experts.count; ++expert) {
+    SLUICE_ASSIGN_OR_RETURN(const StoredTensor* tensor,
+                            weights.take(name + "." + std::to_string(expert) + ".weight", {inputs, outputs}));
+    tensors.push_back(*tensor);
+  }
+  return tensors;
+}
+
+Result<Experts> load_experts(WeightPicker& weights, const ModelConfig& config, Backend& backend,
+                             const std::string& prefix) {
+  const int64_t width = config.width;
+  const int64_t ffn_width = config.experts.ffn_width;
+  Experts experts{.per_token = config.experts.per_token,
+                  .sums_to_one = config.experts.sums_to_one,
+                  .activation = config.activation};
+  SLUICE_ASSIGN_OR_RETURN(experts.router,
+                          load_matrix(weights, backend, prefix + "ffn_gate_inp.weight", width, config.experts.count));
+  SLUICE_ASSIGN_OR_RETURN(const auto gates, take_experts(weights, config, prefix + "ffn_gate", width, ffn_width));
+  SLUICE_ASSIGN_OR_RETURN(const auto ups, take_experts(weights, config, prefix + "ffn_up", width, ffn_width));
+  SLUICE_ASSIGN_OR_RETURN(const auto downs, take_experts(weights, config, prefix + "ffn_down", ffn_width, width));
+  for (size_t expert = 0; expert < gates.size(); ++expert) {
+    SLUICE_ASSIGN_OR_RETURN(const MatrixId gate_up, backend.add_matrix({{&gates[expert], &ups[expert]}}));
+    SLUICE_ASSIGN_OR_RETURN(const MatrixId down, backend.add_matrix({{&downs[expert]}}));
+    experts.gate_ups.push_back(gate_up);
+    experts.downs.push_back(down);
+  }
+  return experts;
+}
+
+// A token's share: what a step of few tokens reads and multiplies. One with many tokens reads more experts.
+void add_expert_costs(const Backend& backend, const Experts& experts, StepCosts& costs) {
+  add_matrix_costs(backend, experts.router, costs);
+  for (int32_t i = 0; i < experts.per_token; ++i) {
+    add_matrix_costs(backend, experts.gate_ups[static_cast<size_t>(i)], costs);
+    add_matrix_costs(backend, experts.downs[static_cast<size_t>(i)], costs);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> Mixtral::load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
+                                             int32_t tokens_max) {
+  std::unique_ptr<Mixtral> model(new Mixtral(config));
+  const LayerRopes ropes = LayerRopes::add_to(backend, config);
+  SLUICE_ASSIGN_OR_RETURN(model->ends_, ModelEnds::load(weights, config, backend));
+  weights.drop_pages();
+  for (int32_t index = 0; index < config.layer_count; ++index) {
+    SLUICE_RETURN_IF_ERROR(model->load_layer(weights, backend, ropes, index, tokens_max));
+    weights.drop_pages();
+  }
+  SLUICE_ASSIGN_OR_RETURN(model->hidden_, backend.add_activation(tokens_max, config.width));
+  SLUICE_ASSIGN_OR_RETURN(model->attention_, AttentionActivations::add_to(backend, config, tokens_max));
+  return std::unique_ptr<Model>(std::move(model));
+}
+
+Status Mixtral::load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index,
+                           int32_t tokens_max) {
+  const std::string prefix = "blk." + std::to_string(index) + ".";
+  Layer layer;
+  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config_, backend, ropes, index, prefix));
+  SLUICE_ASSIGN_OR_RETURN(layer.ffn_norm,
+                          load_norm(weights, config_, backend, prefix + "ffn_norm.weight", config_.width));
+  SLUICE_ASSIGN_OR_RETURN(layer.experts, load_experts(weights, config_, backend, prefix));
+  SLUICE_ASSIGN_OR_RETURN(layer.experts_id, backend.add_experts(layer.experts, tokens_max));
+  layers_.push_back(layer);
+  return Status();
+}
+
+StepCosts Mixtral::costs(const Backend& backend) const {
+  StepCosts costs;
+  for (const Layer& layer : layers_) {
+    layer.attention.add_costs(backend, config_, costs);
+    add_expert_costs(backend, layer.experts, costs);
+  }
+  ends_.add_costs(backend, costs);
+  return costs;
+}
+
+Result<StepOutput> Mixtral::forward(Backend& backend, const Batch& batch) const {
+  backend.begin_step(batch);
+  backend.embed(hidden_, ends_.embedding, config_.embedding_scale);
+  for (const Layer& layer : layers_) {
+    layer.attention.run(backend, hidden_, attention_);
+    backend.matmul_add(hidden_, attention_.attended, layer.attention.out);
+    backend.norm_experts_add(hidden_, layer.ffn_norm, layer.experts_id);
+  }
+  return backend.sample(hidden_, ends_.norm, ends_.head);
+}
+
+}  // namespace sluice::engine

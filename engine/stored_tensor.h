@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/tensor_type.h"
+
+namespace sluice::engine {
+
+/// A tensor as it lies in a model's files. Lent by whoever opened them.
+struct StoredTensor {
+  std::string_view name;
+  TensorType type = TensorType::kF32;
+  /// shape[0] is the contiguous (input) dimension, as GGUF has it; 1 to 4 entries, all > 0.
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;  ///< in the mapped file; its size is exactly that of the shape
+
+  int64_t row_length() const { return shape[0]; }
+  int64_t row_count() const;
+
+  /// Rows [first, first + count), which exist, as a matrix of their own.
+  StoredTensor rows(int64_t first, int64_t count) const;
+};
+
+}  // namespace sluice::engine
