@@ -6,6 +6,8 @@ namespace sluice::engine {
 
 std::string_view kv_type_name(KvType type) {
   switch (type) {
+    case KvType::kF32:
+      return "f32";
     case KvType::kF16:
       return "f16";
     case KvType::kBf16:
@@ -17,7 +19,7 @@ std::string_view kv_type_name(KvType type) {
 }
 
 std::optional<KvType> kv_type_from_name(std::string_view name) {
-  for (const KvType type : {KvType::kF16, KvType::kBf16, KvType::kInt8}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8}) {
     if (name == kv_type_name(type)) return type;
   }
   return std::nullopt;

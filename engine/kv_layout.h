@@ -10,12 +10,13 @@
 namespace sluice::engine {
 
 enum class KvType {
+  kF32,  ///< exact, at twice the memory
   kF16,
   kBf16,
   kInt8,  ///< with one float scale per token and head, for keys and for values
 };
 
-/// The configuration's name of the type, "f16", "bf16" or "int8".
+/// The configuration's name of the type, "f32", "f16", "bf16" or "int8".
 std::string_view kv_type_name(KvType type);
 /// nullopt for any other name.
 std::optional<KvType> kv_type_from_name(std::string_view name);
@@ -43,8 +44,9 @@ struct KvLayout {
   /// Keys and values of one head of one layer for block_size tokens.
   int64_t head_block_bytes() const {
     const int64_t elements = int64_t{2} * head_dim * block_size;
-    return type == KvType::kInt8 ? elements + int64_t{2} * block_size * static_cast<int64_t>(sizeof(float))
-                                 : 2 * elements;
+    constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+    if (type == KvType::kF32) return elements * kFloatBytes;
+    return type == KvType::kInt8 ? elements + int64_t{2} * block_size * kFloatBytes : 2 * elements;
   }
   /// The same of all heads and of a group's layers: what one block of the pool costs.
   int64_t block_bytes() const { return head_block_bytes() * kv_head_count * groups.layers_per_block; }

@@ -26,6 +26,8 @@ class WeightPicker {
   /// The values of a vector of F32, F16 or BF16, which must be there with this length.
   Result<std::vector<float>> take_vector(const std::string& name, int64_t length);
   bool has(std::string_view name) const;
+  /// The configuration has what the tensor says.
+  void skip(const std::string& name) { taken_.insert(name); }
 
   /// What was taken so far has been copied: the file need not stay in memory beside it.
   void drop_pages() const;

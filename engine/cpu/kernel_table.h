@@ -31,6 +31,7 @@ constexpr Kernels make_kernels(const QuantizedProducts& decode) {
           .store_f16 = store_f16<V>,
           .store_bf16 = store_bf16<V>,
           .store_int8 = store_int8<V>,
+          .f32 = {attend<V, F32>, attend_span<V, F32>, attend<V, F32>},
           .f16 = {attend<V, F16>, attend_span<V, F16>, attend<V, F16>},
           .bf16 = {attend<V, Bf16>, attend_span<V, Bf16>, attend<V, Bf16>},
           .int8 = {attend<V, Int8>, attend_span<V, Int8>, attend<V, Int8>},

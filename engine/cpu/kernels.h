@@ -189,6 +189,7 @@ struct Kernels {
   void (*store_bf16)(const float* x, int32_t count, uint16_t* out);
   /// x = scale * out with |out| <= 127; returns the scale.
   float (*store_int8)(const float* x, int32_t count, int8_t* out);
+  AttentionKernels f32;
   AttentionKernels f16;
   AttentionKernels bf16;
   AttentionKernels int8;

@@ -1,5 +1,6 @@
 #include "engine/cpu/kv_store.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -27,10 +28,14 @@ void KvStore::write(const Kernels& kernels, int32_t layer, int32_t slot, int32_t
                     const float* value) {
   std::byte* to = head(layer, slot / layout_.block_size, kv_head);
   const int32_t offset = slot % layout_.block_size;
-  if (layout_.type == KvType::kInt8) {
-    write_int8(kernels, to, offset, key, value);
-  } else {
-    write_halves(kernels, to, offset, key, value);
+  switch (layout_.type) {
+    case KvType::kF32:
+      return write_floats(to, offset, key, value);
+    case KvType::kF16:
+    case KvType::kBf16:
+      return write_halves(kernels, to, offset, key, value);
+    case KvType::kInt8:
+      return write_int8(kernels, to, offset, key, value);
   }
 }
 
@@ -39,6 +44,13 @@ void KvStore::scatter_key(const Element* key, int32_t offset, Element* keys) con
   const int32_t lanes = layout_.block_size % kKeyLanes == 0 ? kKeyLanes : layout_.block_size;
   Element* to = keys + int64_t{offset / lanes} * layout_.head_dim * lanes + offset % lanes;
   for (int32_t d = 0; d < layout_.head_dim; ++d) to[int64_t{d} * lanes] = key[d];
+}
+
+void KvStore::write_floats(std::byte* head, int32_t offset, const float* key, const float* value) {
+  auto* keys = reinterpret_cast<float*>(head);
+  scatter_key(key, offset, keys);
+  float* values = keys + int64_t{layout_.head_dim} * layout_.block_size;
+  std::copy_n(value, layout_.head_dim, values + int64_t{offset} * layout_.head_dim);
 }
 
 void KvStore::write_halves(const Kernels& kernels, std::byte* head, int32_t offset, const float* key,
@@ -68,6 +80,8 @@ void KvStore::write_int8(const Kernels& kernels, std::byte* head, int32_t offset
 
 const AttentionKernels& KvStore::attention(const Kernels& kernels) const {
   switch (layout_.type) {
+    case KvType::kF32:
+      return kernels.f32;
     case KvType::kF16:
       return kernels.f16;
     case KvType::kBf16:

@@ -29,7 +29,7 @@ class KvStore {
   /// From one block of a layer to the next.
   int64_t block_bytes() const { return layout_.kv_head_count * layout_.head_block_bytes(); }
 
-  /// Rounds one token's key and value of one head [head_dim] into a slot.
+  /// Rounds, where the type is no float, one token's key and value of one head [head_dim] into a slot.
   void write(const Kernels& kernels, int32_t layer, int32_t slot, int32_t kv_head, const float* key,
              const float* value);
   /// The kernels for the cache's element type.
@@ -38,6 +38,7 @@ class KvStore {
  private:
   template <typename Element>
   void scatter_key(const Element* key, int32_t offset, Element* keys) const;
+  void write_floats(std::byte* head, int32_t offset, const float* key, const float* value);
   void write_halves(const Kernels& kernels, std::byte* head, int32_t offset, const float* key, const float* value);
   void write_int8(const Kernels& kernels, std::byte* head, int32_t offset, const float* key, const float* value);
 

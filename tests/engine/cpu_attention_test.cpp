@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,7 +25,16 @@ struct AttentionCase {
   int32_t head_dim = 16;
   int32_t rope_dim = 16;
   bool is_pairwise = true;
+  int32_t window = 0;  ///< 0: none
+  bool has_norms = false;
 };
+
+/// All three layers in one group, with a window or without.
+LayerGroups groups_of(const AttentionCase& test) {
+  LayerGroups groups = LayerGroups::one_group(3);
+  if (test.window > 0) std::swap(groups.full_groups, groups.window_groups);
+  return groups;
+}
 
 class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, AttentionCase>> {
  protected:
@@ -32,17 +42,25 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
   static constexpr int32_t kBlocksTokens = 512;
   static constexpr int32_t kLayer = 1;
   static constexpr double kRopeBase = 100.0;
+  static constexpr float kEpsilon = 1e-5F;
 
   void SetUp() override {
     backend_ = make_cpu_backend({.threads = 2, .isa = std::string(cpu_isa_name(std::get<0>(GetParam())))}).value();
-    const KvLayout layout{.groups = LayerGroups::one_group(3),
+    const KvLayout layout{.groups = groups_of(case_),
                           .kv_head_count = kKvHeads,
                           .head_dim = case_.head_dim,
                           .block_size = case_.block_size,
-                          .type = case_.type};
+                          .type = case_.type,
+                          .window = case_.window};
     ASSERT_TRUE(backend_->add_cache(layout, kBlocksTokens / case_.block_size).ok());
     qkv_ = backend_->add_activation(kBlocksTokens, qkv_width()).value();
     out_ = backend_->add_activation(kBlocksTokens, out_width()).value();
+    if (case_.has_norms) {
+      query_weight_ = random_.floats(case_.head_dim);
+      key_weight_ = random_.floats(case_.head_dim);
+      query_norm_ = {backend_->add_vector(query_weight_), kEpsilon};
+      key_norm_ = {backend_->add_vector(key_weight_), kEpsilon};
+    }
     rope_ = backend_->add_rope({rope_frequencies({.base = kRopeBase}, case_.rope_dim), case_.is_pairwise});
   }
 
@@ -56,20 +74,27 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
     batch.decode_rows = decode_rows;
     backend_->write(qkv_, qkv);
     backend_->begin_step(batch);
-    backend_->attend(out_, qkv_, {kLayer, head_count(), rope_, 0.5F});
+    backend_->attend(out_, qkv_, {kLayer, head_count(), rope_, 0.5F, query_norm_, key_norm_});
     std::vector<float> result(static_cast<size_t>(batch.token_count() * out_width()));
     backend_->read(out_, result);
     return result;
   }
 
-  std::vector<double> turned(const float* head, int32_t position) const {
-    std::vector<double> result(head, head + case_.head_dim);
+  /// The head, normalised with `weight` unless that is empty, and turned.
+  std::vector<double> turned(const float* source, const std::vector<float>& weight, int32_t position) const {
+    std::vector<double> head(source, source + case_.head_dim);
+    double squares = 0;
+    for (const double x : head) squares += x * x;
+    for (size_t d = 0; d < weight.size(); ++d) {
+      head[d] *= double{weight[d]} / std::sqrt(squares / case_.head_dim + double{kEpsilon});
+    }
+    std::vector<double> result = head;
     for (int32_t i = 0; i < case_.rope_dim / 2; ++i) {
       const auto first = static_cast<size_t>(case_.is_pairwise ? 2 * i : i);
       const auto second = static_cast<size_t>(case_.is_pairwise ? 2 * i + 1 : i + case_.rope_dim / 2);
       const double angle = position * std::pow(kRopeBase, -2.0 * i / case_.rope_dim);
-      result[first] = double{head[first]} * std::cos(angle) - double{head[second]} * std::sin(angle);
-      result[second] = double{head[first]} * std::sin(angle) + double{head[second]} * std::cos(angle);
+      result[first] = head[first] * std::cos(angle) - head[second] * std::sin(angle);
+      result[second] = head[first] * std::sin(angle) + head[second] * std::cos(angle);
     }
     return result;
   }
@@ -81,11 +106,12 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
     const auto at = [&](int32_t token, int32_t which) {
       return &qkv[static_cast<size_t>(token * qkv_width() + which * dim)];
     };
-    const std::vector<double> query = turned(at(position, head), position);
+    const std::vector<double> query = turned(at(position, head), query_weight_, position);
     std::vector<double> result(static_cast<size_t>(dim));
     double total = 0;
-    for (int32_t token = 0; token <= position; ++token) {
-      const std::vector<double> key = turned(at(token, head_count() + kv_head), token);
+    const int32_t first = case_.window > 0 ? std::max(0, position - case_.window + 1) : 0;
+    for (int32_t token = first; token <= position; ++token) {
+      const std::vector<double> key = turned(at(token, head_count() + kv_head), key_weight_, token);
       double score = 0;
       for (size_t d = 0; d < key.size(); ++d) score += query[d] * key[d];
       const double weight = std::exp(0.5 * score);
@@ -112,6 +138,10 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
   ActivationId qkv_;
   ActivationId out_;
   RopeId rope_;
+  std::vector<float> query_weight_;
+  std::vector<float> key_weight_;
+  RmsNorm query_norm_;
+  RmsNorm key_norm_;
 };
 
 TEST_P(BackendAttention, MatchesTheReferenceThroughShuffledBlocks) {
@@ -175,15 +205,23 @@ TEST_P(BackendAttention, GivesTheSameBitsWholeInChunksAndTokenByToken) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, BackendAttention,
-    ::testing::Combine(::testing::ValuesIn(available_cpu_isas()),
-                       ::testing::Values(AttentionCase{.group = 1}, AttentionCase{.group = 3, .block_size = 4},
-                                         AttentionCase{.group = 4, .type = KvType::kBf16},
-                                         AttentionCase{.group = 3, .type = KvType::kInt8, .head_dim = 64},
-                                         AttentionCase{.group = 2, .block_size = 8, .type = KvType::kInt8},
-                                         AttentionCase{.group = 1, .block_size = 128, .head_dim = 32},
-                                         AttentionCase{.group = 3, .head_dim = 64, .rope_dim = 64},
-                                         AttentionCase{.group = 2, .block_size = 32, .head_dim = 24, .rope_dim = 8},
-                                         AttentionCase{.group = 3, .type = KvType::kBf16, .is_pairwise = false})));
+    ::testing::Combine(
+        ::testing::ValuesIn(available_cpu_isas()),
+        ::testing::Values(AttentionCase{.group = 1}, AttentionCase{.group = 3, .block_size = 4},
+                          AttentionCase{.group = 4, .type = KvType::kBf16},
+                          AttentionCase{.group = 3, .type = KvType::kF32},
+                          AttentionCase{.group = 3, .type = KvType::kInt8, .head_dim = 64},
+                          AttentionCase{.group = 2, .block_size = 8, .type = KvType::kInt8},
+                          AttentionCase{.group = 1, .block_size = 128, .head_dim = 32},
+                          AttentionCase{.group = 3, .head_dim = 64, .rope_dim = 64},
+                          AttentionCase{.group = 2, .block_size = 32, .head_dim = 24, .rope_dim = 8},
+                          AttentionCase{.group = 3, .type = KvType::kBf16, .is_pairwise = false},
+                          AttentionCase{.group = 2, .has_norms = true}, AttentionCase{.group = 3, .window = 1},
+                          AttentionCase{.group = 1, .block_size = 4, .window = 7, .has_norms = true},
+                          AttentionCase{.group = 2, .head_dim = 32, .rope_dim = 32, .window = 24},
+                          AttentionCase{.group = 4, .head_dim = 64, .window = 128},
+                          AttentionCase{.group = 3, .type = KvType::kInt8, .head_dim = 32, .window = 150},
+                          AttentionCase{.group = 1, .head_dim = 32, .window = 33})));
 
 }  // namespace
 }  // namespace sluice::engine

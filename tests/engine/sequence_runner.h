@@ -107,6 +107,22 @@ class SequenceRunner {
     }
   }
 
+  /// Adds the last token of the sequence and scores every token of the vocabulary as its successor.
+  void add_slice_scoring_all(TestSequence& sequence, int32_t vocab_size) {
+    ASSERT_EQ(sequence.uncached(), 1);
+    add_slice(sequence, 1);
+    batch_.samples.pop_back();
+    drawing_.pop_back();
+    for (int32_t token = 0; token < vocab_size; ++token) {
+      SampleRow row;
+      row.token_index = batch_.token_count() - 1;
+      row.scored_token = token;
+      row.params = &params_;
+      batch_.samples.push_back(row);
+      drawing_.push_back(nullptr);
+    }
+  }
+
   /// Runs the step; drawn tokens are appended to their sequences. Returns all samples.
   std::vector<SampledToken> step() {
     for (size_t group = 0; group < slots_.size(); ++group) {

@@ -67,7 +67,7 @@ struct PassageFit {
   int agreed = 0;  ///< of those, where the likeliest is the same
 };
 
-PassageFit fit_passage(Executor& executor, const ExecutorShape& shape) {
+PassageFit fit_passage(ModelExecutor& executor, const ExecutorShape& shape) {
   const json passage = reference().at("passage");
   const std::vector<int32_t> ids = passage.at("ids");
   const std::vector<double> expected = passage.at("logprobs");

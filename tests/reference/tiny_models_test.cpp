@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/cpu/cpu_isa.h"
+#include "tests/engine/sequence_runner.h"
+
+// Small checkpoints of all families with random weights, against what the models' original library gives in float32.
+// Keys and values are kept as floats: rounded ones send a token of qwen3-moe to another expert, whose score is as good.
+
+namespace sluice::engine {
+namespace {
+
+using nlohmann::json;
+
+struct TinyModel {
+  std::string name;
+  std::string source;  // "folder" or "gguf"
+  std::string isa;
+};
+
+std::string path_of(const TinyModel& model) {
+  return model.source == "gguf" ? std::string(SLUICE_TINY_GGUF) + "/" + model.name + ".gguf"
+                                : SLUICE_SOURCE_DIR "/tests/data/tiny/" + model.name;
+}
+
+json expected_of(const TinyModel& model) {
+  std::ifstream file(SLUICE_SOURCE_DIR "/tests/data/tiny/" + model.name + "/expected.json");
+  return json::parse(file);
+}
+
+double log_sum(const std::vector<double>& logits) {
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  return std::log(sum);
+}
+
+double deviation(const std::vector<double>& logits) {
+  double sum = 0;
+  double squares = 0;
+  for (const double logit : logits) {
+    sum += logit;
+    squares += logit * logit;
+  }
+  const auto count = static_cast<double>(logits.size());
+  return std::sqrt(squares / count - sum / count * (sum / count));
+}
+
+class TinyModels : public ::testing::TestWithParam<TinyModel> {
+ protected:
+  void SetUp() override {
+    auto executor = make_executor(path_of(GetParam()), shape_);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    executor_ = std::move(executor).value();
+    expected_ = expected_of(GetParam());
+  }
+
+  /// The log-probabilities of all tokens after a prompt, which goes in in slices.
+  std::vector<double> scores_after(const std::vector<int32_t>& prompt, int32_t vocab_size, int32_t slice) {
+    SequenceRunner runner(*executor_, shape_);
+    TestSequence sequence{.tokens = prompt};
+    const auto last = static_cast<int32_t>(prompt.size()) - 1;
+    while (sequence.cached < last) {
+      runner.add_slice(sequence, std::min(slice, last - sequence.cached));
+      runner.step();
+    }
+    runner.add_slice_scoring_all(sequence, vocab_size);
+    std::vector<double> scores;
+    for (const SampledToken& sample : runner.step()) scores.push_back(double{sample.logprob});
+    runner.release(sequence);
+    return scores;
+  }
+
+  ExecutorShape shape_{
+      .isa = GetParam().isa, .block_size = 4, .block_count = 512, .tokens_max = 64, .kv_type = KvType::kF32};
+  std::unique_ptr<ModelExecutor> executor_;
+  json expected_;
+};
+
+TEST_P(TinyModels, GiveTheReferencesLogits) {
+  for (size_t i = 0; i < expected_.at("prompts").size(); ++i) {
+    const std::vector<double> logits = expected_.at("logits")[i];
+    const double limit = 0.02 * deviation(logits);
+    const double total = log_sum(logits);
+    const std::vector<double> scores =
+        scores_after(expected_.at("prompts")[i], static_cast<int32_t>(logits.size()), 64);
+    ASSERT_EQ(scores.size(), logits.size());
+    for (size_t token = 0; token < logits.size(); ++token) {
+      EXPECT_NEAR(scores[token], logits[token] - total, limit) << "prompt " << i << ", token " << token;
+    }
+  }
+}
+
+TEST_P(TinyModels, GiveTheReferencesTokens) {
+  SequenceRunner runner(*executor_, shape_);
+  for (size_t i = 0; i < expected_.at("prompts").size(); ++i) {
+    const std::vector<int32_t> greedy = expected_.at("greedy")[i];
+    const double limit = 0.02 * deviation(expected_.at("logits")[i]);
+    TestSequence sequence{.tokens = expected_.at("prompts")[i]};
+    for (size_t step = 0; step < greedy.size(); ++step) {
+      while (sequence.uncached() > 0) {
+        runner.add_slice(sequence, std::min(sequence.uncached(), 64));
+        const bool draws = sequence.uncached() == 0;
+        runner.step();
+        if (draws) break;
+      }
+      const SampledToken& sample = sequence.samples.back();
+      const float gap = sample.top[0].logprob - sample.top[1].logprob;
+      if (gap <= limit && sample.token != greedy[step]) break;  // from here on another text may be right
+      ASSERT_EQ(sample.token, greedy[step]) << "prompt " << i << ", step " << step;
+    }
+    runner.release(sequence);
+  }
+}
+
+TEST_P(TinyModels, GiveTheSameInSlicesAsAtOnce) {
+  const std::vector<int32_t> prompt = expected_.at("prompts").back();
+  const std::vector<double> logits = expected_.at("logits").back();
+  const double limit = 0.02 * deviation(logits);
+  const auto vocab_size = static_cast<int32_t>(logits.size());
+  const std::vector<double> whole = scores_after(prompt, vocab_size, 64);
+  for (const int32_t slice : {1, 5, 33}) {
+    const std::vector<double> sliced = scores_after(prompt, vocab_size, slice);
+    for (size_t token = 0; token < whole.size(); ++token) EXPECT_NEAR(sliced[token], whole[token], limit) << slice;
+  }
+}
+
+std::vector<TinyModel> all_models() {
+  std::vector<TinyModel> models;
+  for (const char* name :
+       {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "qwen2", "qwen3", "qwen3-moe"}) {
+    for (const CpuIsa isa : available_cpu_isas()) {
+      models.push_back({name, "gguf", std::string(cpu_isa_name(isa))});
+    }
+  }
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TinyModels, ::testing::ValuesIn(all_models()), [](const auto& test) {
+  std::string name = test.param.name + "_" + test.param.source + "_" + test.param.isa;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace sluice::engine
