@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "engine/gguf.h"
+#include "engine/printable_name.h"
 
 namespace sluice::engine {
 
@@ -22,8 +23,5 @@ struct GgufContents {
 /// Reads a whole GGUF file from memory. Errors say what is wrong on one line, without the file's name. Nothing is
 /// allocated for a count that the bytes left could not hold, so memory stays within a small multiple of `bytes`.
 Result<GgufContents> parse_gguf(std::span<const std::byte> bytes);
-
-/// A name from a file, made fit for a one-line message: control and non-ASCII bytes become '?', long names are cut.
-std::string printable_name(std::string_view name);
 
 }  // namespace sluice::engine

@@ -4,25 +4,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include "base/counter_random.h"
 #include "engine/gguf.h"
 #include "engine/gguf_parser.h"
 #include "engine/model_config.h"
 #include "tests/engine/gguf_builder.h"
+#include "tests/engine/peak_memory.h"
 
 namespace sluice::engine {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-int64_t peak_memory_kib() {
-  struct rusage usage {};
-  EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
-  return usage.ru_maxrss;
-}
 
 /// The file is refused in one line that names it and says `reason`, without taking memory for what it only claims to
 /// hold.
