@@ -2,8 +2,9 @@
 
 #include <utility>
 
-#include "engine/gguf_parser.h"
+#include "engine/gguf_parts.h"
 #include "engine/mapped_file.h"
+#include "engine/printable_name.h"
 
 namespace sluice::engine {
 namespace {
@@ -40,12 +41,15 @@ GgufFile::~GgufFile() = default;
 Result<GgufFile> GgufFile::open(const std::string& path) {
   GgufFile file;
   file.path_ = path;
-  SLUICE_ASSIGN_OR_RETURN(file.file_, MappedFile::open(path));
-  Result<GgufContents> contents = parse_gguf(file.file_->bytes());
-  if (!contents.ok()) return contents.status().with_context(path);
-  file.metadata_ = std::move(contents->metadata);
-  file.tensors_ = std::move(contents->tensors);
-  file.tensor_index_ = std::move(contents->tensor_index);
+  SLUICE_ASSIGN_OR_RETURN(std::vector<GgufPart> parts, open_gguf_parts(path));
+  file.metadata_ = std::move(parts.front().contents.metadata);
+  for (GgufPart& part : parts) {
+    for (auto& tensor : part.contents.tensors) {
+      file.tensor_index_.emplace(tensor.name, file.tensors_.size());
+      file.tensors_.push_back(std::move(tensor));
+    }
+    file.files_.push_back(std::move(part.file));
+  }
   return file;
 }
 
@@ -74,7 +78,7 @@ Result<bool> GgufFile::get_bool_or(std::string_view key, bool fallback) const {
 }
 
 void GgufFile::drop_pages() const {
-  file_->drop_pages();
+  for (const auto& file : files_) file->drop_pages();
 }
 
 const StoredTensor* GgufFile::find_tensor(std::string_view name) const {

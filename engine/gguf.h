@@ -23,13 +23,15 @@ using GgufArray = std::variant<std::vector<int64_t>, std::vector<double>, std::v
 /// Strings point into the mapped file.
 using GgufValue = std::variant<int64_t, double, bool, std::string_view, GgufArray>;
 
-/// A GGUF file (version 2 or 3), mapped and read-only. Every count, offset and size is checked against the bytes of the
-/// file before it is used, so a damaged file gives a Status and never a crash, and memory stays in proportion to the
-/// file's real size. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md Movable; thread-safe once open.
-/// Everything it hands out lives as long as it does.
+/// A GGUF model (version 2 or 3) in one file or split over several, mapped and read-only. Every count, offset and size
+/// is checked against the bytes of the file before it is used, so a damaged file gives a Status and never a crash, and
+/// memory stays in proportion to the file's real size. Format:
+/// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md Movable; thread-safe once open. Everything it hands out
+/// lives as long as it does.
 class GgufFile final : public TensorSource {
  public:
-  /// Errors name the file and what is wrong with it on one line.
+  /// `path` is the file, or any part of a split model (see gguf_parts.h). Errors name the file and what is wrong with
+  /// it on one line.
   static Result<GgufFile> open(const std::string& path);
 
   GgufFile(GgufFile&&) noexcept;
@@ -58,7 +60,7 @@ class GgufFile final : public TensorSource {
   GgufFile();
 
   std::string path_;
-  std::unique_ptr<MappedFile> file_;
+  std::vector<std::unique_ptr<MappedFile>> files_;  ///< in the order of the parts
   std::map<std::string_view, GgufValue> metadata_;
   std::vector<StoredTensor> tensors_;
   std::map<std::string_view, size_t> tensor_index_;
