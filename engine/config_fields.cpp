@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -39,9 +40,10 @@ void ConfigFields::fail(std::string_view name, std::string_view problem) const {
 }
 
 int32_t ConfigFields::whole(std::string_view name, const json& value, int64_t min, int64_t max) const {
-  const bool is_in_range = value.is_number_unsigned() && value.get<uint64_t>() >= static_cast<uint64_t>(min) &&
-                           value.get<uint64_t>() <= static_cast<uint64_t>(max);
-  if (is_in_range) return static_cast<int32_t>(value.get<uint64_t>());
+  if (value.is_number_unsigned() ? std::in_range<int64_t>(value.get<uint64_t>()) : value.is_number_integer()) {
+    const auto number = value.get<int64_t>();
+    if (number >= min && number <= max) return static_cast<int32_t>(number);
+  }
   fail(name, "is " + shown(value) + ", but must be a whole number from " + std::to_string(min) + " to " +
                  std::to_string(max));
   return static_cast<int32_t>(min);

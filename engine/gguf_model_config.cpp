@@ -9,17 +9,10 @@
 #include "engine/gguf.h"
 #include "engine/gguf_parser.h"
 #include "engine/model_config.h"
+#include "engine/model_limits.h"
 
 namespace sluice::engine {
 namespace {
-
-// Far beyond any model there is, and small enough that products of any two stay within 64 bits.
-constexpr int64_t kVocabMax = int64_t{1} << 22;
-constexpr int64_t kLayersMax = 1024;
-constexpr int64_t kWidthMax = int64_t{1} << 18;
-constexpr int64_t kHeadsMax = 4096;
-constexpr int64_t kContextMax = int64_t{1} << 26;
-constexpr int64_t kExpertsMax = 1024;
 
 /// Reads the metadata of one architecture: "llama.block_count" is int_in("block_count", …).
 class ArchitectureMetadata {
@@ -59,7 +52,7 @@ class ArchitectureMetadata {
 Status read_sizes(const ArchitectureMetadata& metadata, ModelConfig& config) {
   SLUICE_ASSIGN_OR_RETURN(config.layer_count, metadata.count("block_count", kLayersMax));
   SLUICE_ASSIGN_OR_RETURN(config.width, metadata.count("embedding_length", kWidthMax));
-  SLUICE_ASSIGN_OR_RETURN(config.ffn_width, metadata.count("feed_forward_length", kWidthMax * 8));
+  SLUICE_ASSIGN_OR_RETURN(config.ffn_width, metadata.count("feed_forward_length", kFfnWidthMax));
   SLUICE_ASSIGN_OR_RETURN(config.context_length, metadata.count("context_length", kContextMax));
   if (!metadata.has("attention.layer_norm_rms_epsilon")) {
     return metadata.failure("attention.layer_norm_rms_epsilon", "is missing");
@@ -149,7 +142,7 @@ Status read_rope_divisors(const GgufFile& file, ModelConfig& config) {
 }
 
 Status read_rope(const GgufFile& file, const ArchitectureMetadata& metadata, ModelConfig& config) {
-  SLUICE_ASSIGN_OR_RETURN(config.rope.base, metadata.real_or("rope.freq_base", 1.0, 1e12, 10000.0));
+  SLUICE_ASSIGN_OR_RETURN(config.rope.base, metadata.real_or("rope.freq_base", 1.0, kRopeBaseMax, 10000.0));
   SLUICE_ASSIGN_OR_RETURN(config.rope_dim, metadata.count_or("rope.dimension_count", kHeadDimMax, config.head_dim));
   if (config.rope_dim % 2 != 0 || config.rope_dim > config.head_dim) {
     return metadata.failure("rope.dimension_count", "is " + std::to_string(config.rope_dim) +
@@ -162,7 +155,7 @@ Status read_rope(const GgufFile& file, const ArchitectureMetadata& metadata, Mod
   if (config.family != ModelFamily::kGemma3) return Status();
   // Layers with a window have angles of their own, which are never stretched.
   config.window_rope = RopeConfig();
-  SLUICE_ASSIGN_OR_RETURN(config.window_rope.base, metadata.real_or("rope.freq_base_swa", 1.0, 1e12, 10000.0));
+  SLUICE_ASSIGN_OR_RETURN(config.window_rope.base, metadata.real_or("rope.freq_base_swa", 1.0, kRopeBaseMax, 10000.0));
   return Status();
 }
 
@@ -201,7 +194,7 @@ Status read_experts(const GgufFile& file, const ArchitectureMetadata& metadata, 
   SLUICE_ASSIGN_OR_RETURN(config.experts.count, metadata.count("expert_count", kExpertsMax));
   SLUICE_ASSIGN_OR_RETURN(config.experts.per_token, metadata.count("expert_used_count", config.experts.count));
   SLUICE_ASSIGN_OR_RETURN(config.experts.ffn_width,
-                          metadata.count_or("expert_feed_forward_length", kWidthMax * 8, config.ffn_width));
+                          metadata.count_or("expert_feed_forward_length", kFfnWidthMax, config.ffn_width));
   for (const std::string_view name : {"expert_shared_count", "leading_dense_block_count", "expert_group_count"}) {
     SLUICE_ASSIGN_OR_RETURN(const int64_t value, file.get_int_or(metadata.key(name), 0));
     if (value != 0) return metadata.failure(name, "is set, which is not supported");
