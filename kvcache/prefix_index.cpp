@@ -13,11 +13,18 @@ std::span<const int32_t> block_of(std::span<const int32_t> tokens, int32_t numbe
   return tokens.subspan(static_cast<size_t>(number) * static_cast<size_t>(block_size), static_cast<size_t>(block_size));
 }
 
+/// Those of the pool that hold block number `number` of the table's context, one for each group.
+std::span<const int32_t> blocks_of(const BlockTable& table, int32_t number, int32_t groups) {
+  return table.blocks().subspan(static_cast<size_t>(number) * static_cast<size_t>(groups), static_cast<size_t>(groups));
+}
+
 }  // namespace
 
 PrefixIndex::PrefixIndex(SharedBlockPool& pool)
     : pool_(pool),
+      groups_(pool.growth().groups()),
       tokens_(static_cast<size_t>(pool.capacity()) * static_cast<size_t>(pool.block_size())),
+      others_(static_cast<size_t>(pool.capacity()) * static_cast<size_t>(groups_ - 1)),
       keys_(static_cast<size_t>(pool.capacity())),
       first_(std::bit_ceil(keys_.size()), kNone),
       next_(keys_.size(), kNone) {
@@ -40,37 +47,42 @@ int32_t PrefixIndex::match(std::span<const BlockKey> keys, std::span<const int32
 int32_t PrefixIndex::attach(BlockTable& table, std::span<const BlockKey> keys, std::span<const int32_t> tokens,
                             int32_t limit) {
   for (int32_t attached = 0; attached < limit; ++attached) {
-    const int32_t block = find(keys, tokens, table.count());
+    const int32_t block = find(keys, tokens, table.count() / groups_);
     if (block == kNone) return attached;
+    for (const int32_t other : others_of(block)) table.share(other);
     table.share(block);
   }
   return std::max(limit, 0);
 }
 
-void PrefixIndex::publish(const BlockTable& table, int32_t index, const BlockKey& key,
+void PrefixIndex::publish(const BlockTable& table, int32_t number, const BlockKey& key,
                           std::span<const int32_t> tokens) {
-  SLUICE_CHECK(index >= 0 && index < table.count());
+  SLUICE_CHECK(number >= 0 && number < table.count() / groups_);
   SLUICE_CHECK(tokens.size() == static_cast<size_t>(pool_.block_size()));
   if (find(key) != kNone) return;
-  const int32_t block = table.blocks()[static_cast<size_t>(index)];
-  SLUICE_CHECK(!pool_.is_kept(block));  // a full block's content never changes
-  pool_.keep(block);
-  std::copy(tokens.begin(), tokens.end(), tokens_of(block).begin());
-  insert(block, key);
+  const std::span<const int32_t> blocks = blocks_of(table, number, groups_);
+  for (const int32_t block : blocks) {
+    SLUICE_CHECK(!pool_.is_kept(block));  // a full block's content never changes
+    pool_.keep(block);
+  }
+  const int32_t last = blocks.back();
+  std::copy(tokens.begin(), tokens.end(), tokens_of(last).begin());
+  std::copy(blocks.begin(), blocks.end() - 1, others_of(last).begin());
+  insert(last, key);
 }
 
 void PrefixIndex::clear() {
   // Downwards, so that an idle pool hands out its first blocks first again.
   for (int32_t block = pool_.capacity() - 1; block >= 0; --block) {
-    if (!pool_.is_kept(block)) continue;
-    pool_.discard(block);
-    erase(block);
+    if (pool_.is_kept(block)) pool_.discard(block);
   }
-  SLUICE_CHECK(known_count_ == 0);
+  std::fill(first_.begin(), first_.end(), kNone);
+  known_count_ = 0;
 }
 
 void PrefixIndex::evicted(int32_t block) {
   erase(block);
+  for (const int32_t other : others_of(block)) pool_.discard(other);
 }
 
 int32_t PrefixIndex::find(const BlockKey& key) const {
@@ -86,6 +98,11 @@ int32_t PrefixIndex::find(std::span<const BlockKey> keys, std::span<const int32_
   if (block == kNone) return kNone;
   const bool is_equal = std::ranges::equal(tokens_of(block), block_of(tokens, number, pool_.block_size()));
   return is_equal ? block : kNone;
+}
+
+std::span<int32_t> PrefixIndex::others_of(int32_t block) {
+  const auto others = static_cast<size_t>(groups_ - 1);
+  return std::span(others_).subspan(static_cast<size_t>(block) * others, others);
 }
 
 std::span<int32_t> PrefixIndex::tokens_of(int32_t block) {

@@ -45,11 +45,12 @@ int32_t BlockTable::owned_count() const {
   return pool_ == nullptr ? 0 : pool_->holding(place_).owned_count;
 }
 
-SharedBlockPool::SharedBlockPool(int32_t block_count, int32_t block_size)
-    : block_size_(block_size), cached_(block_count) {
+SharedBlockPool::SharedBlockPool(int32_t block_count, const BlockGrowth& growth)
+    : growth_(growth), cached_(block_count) {
   SLUICE_CHECK(block_count >= 1);
-  SLUICE_CHECK(block_size >= 1);
-  SLUICE_CHECK(int64_t{block_count} * block_size <= std::numeric_limits<int32_t>::max());
+  SLUICE_CHECK(growth.block_size >= 1);
+  SLUICE_CHECK(growth.is_valid());
+  SLUICE_CHECK(int64_t{block_count} * growth.block_size <= std::numeric_limits<int32_t>::max());
   blocks_.resize(static_cast<size_t>(block_count));
   empty_.reserve(blocks_.size());
   // Downwards, so that an idle pool hands out block 0 first and a lightly loaded one touches little memory.

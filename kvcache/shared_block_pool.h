@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kvcache/block_growth.h"
 #include "kvcache/eviction_list.h"
 
 namespace sluice::kvcache {
@@ -57,7 +58,7 @@ class BlockTable {
 /// Who is told that a cached block is about to be overwritten.
 class EvictionSink {
  public:
-  /// `block` is in no table, and its content is no longer kept. The sink must not change the pool.
+  /// `block` is in no table, and its content is no longer kept. The sink may discard other blocks, no more.
   virtual void evicted(int32_t block) = 0;
 
  protected:
@@ -70,8 +71,12 @@ class EvictionSink {
 /// One thread.
 class SharedBlockPool {
  public:
-  /// Both at least 1; block_count * block_size, the number of slots, fits in an int32.
-  SharedBlockPool(int32_t block_count, int32_t block_size);
+  /// `growth` says how the tables of the model's sequences grow. block_count is at least 1, and the number of slots,
+  /// block_count * block_size, fits in an int32.
+  SharedBlockPool(int32_t block_count, const BlockGrowth& growth);
+  /// For a model whose layers all see the same, the whole context.
+  SharedBlockPool(int32_t block_count, int32_t block_size)
+      : SharedBlockPool(block_count, BlockGrowth{.block_size = block_size}) {}
   SharedBlockPool(const SharedBlockPool&) = delete;
   SharedBlockPool& operator=(const SharedBlockPool&) = delete;
   /// All tables have ended.
@@ -83,9 +88,8 @@ class SharedBlockPool {
 
   SharedBlockCounts counts() const;
   int32_t capacity() const { return static_cast<int32_t>(blocks_.size()); }
-  int32_t block_size() const { return block_size_; }
-  /// Blocks that hold `token_count` tokens.
-  int64_t blocks_for(int64_t token_count) const { return (token_count + block_size_ - 1) / block_size_; }
+  int32_t block_size() const { return growth_.block_size; }
+  const BlockGrowth& growth() const { return growth_; }
 
   // What follows is for the pool's one index.
 
@@ -121,7 +125,7 @@ class SharedBlockPool {
   void free(int32_t block);
   void end_table(int32_t place);
 
-  const int32_t block_size_;
+  const BlockGrowth growth_;
   std::vector<Block> blocks_;        // [capacity]
   std::vector<int32_t> empty_;       // a stack: the block given back last is the likeliest to be in a processor's cache
   EvictionList cached_;              // the block given back first is evicted first

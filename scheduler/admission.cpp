@@ -8,7 +8,7 @@ bool admit_by_reserve(const AdmissionView& view) {
 }
 
 bool admit_by_plan(const AdmissionView& view, LockstepPeak& peak) {
-  return peak.of(view.sequences, view.block_size) <= view.capacity_for_owned();
+  return peak.of(view.sequences, view.growth) <= view.capacity_for_owned();
 }
 
 bool admit_by_adaptive(const AdmissionView& view, LockstepPeak& peak, const BlockForecast& forecast, double z) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kvcache/block_growth.h"
 #include "scheduler/admission_policy.h"
 #include "scheduler/block_forecast.h"
 #include "scheduler/lockstep_peak.h"
@@ -18,7 +19,7 @@ struct AdmissionView {
   int32_t capacity = 0;
   int32_t shared = 0;  ///< blocks in several tables: there for all, so that what is left is for what each owns
   int32_t free = 0;
-  int32_t block_size = 1;
+  kvcache::BlockGrowth growth{};
   bool is_jammed = false;  ///< somebody is paused now
 
   int64_t capacity_for_owned() const { return int64_t{capacity} - shared; }
@@ -36,7 +37,7 @@ bool admit_by_adaptive(const AdmissionView& view, LockstepPeak& peak, const Bloc
 /// can run to the end without eviction. Keeps memory for its work; one thread.
 class Admission {
  public:
-  Admission(const LengthBook& lengths, int32_t block_size) : forecast_(lengths, block_size) {}
+  Admission(const LengthBook& lengths, const kvcache::BlockGrowth& growth) : forecast_(lengths, growth) {}
 
   bool admits(AdmissionPolicy policy, const AdmissionView& view, double z);
 

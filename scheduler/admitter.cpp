@@ -62,7 +62,7 @@ Shortage Admitter::try_on(const SchedulerConfig& limits, bool is_jammed, Start& 
   kvcache::SharedBlockPool& pool = parts_.pool;
   const Sequence& sequence = *start.sequence;
   start.table =
-      pool.new_table(static_cast<int32_t>(pool.blocks_for(int64_t{sequence.token_count()} + sequence.left())));
+      pool.new_table(static_cast<int32_t>(pool.growth().blocks_for(int64_t{sequence.token_count()} + sequence.left())));
   start.cached_tokens = parts_.sharing.attach(sequence, start.table);
   // What it shares, its owners own no longer.
   if (start.cached_tokens > 0) parts_.running.measure(pool);
@@ -75,7 +75,7 @@ Shortage Admitter::try_on(const SchedulerConfig& limits, bool is_jammed, Start& 
                                        .capacity = counts.capacity,
                                        .shared = counts.shared,
                                        .free = counts.free - to_take,
-                                       .block_size = pool.block_size(),
+                                       .growth = pool.growth(),
                                        .is_jammed = is_jammed},
                                       parts_.margin.z());
   parts_.running.pop_load();
@@ -106,7 +106,7 @@ StartView Admitter::start_view(const SchedulerConfig& limits) const {
   return {.running = parts_.running.loads(),
           .capacity = counts.capacity,
           .shared = counts.shared,
-          .block_size = parts_.pool.block_size(),
+          .growth = parts_.pool.growth(),
           .max_running = limits.max_running,
           .policy = limits.policy(),
           .z = parts_.margin.z()};

@@ -42,9 +42,7 @@ class Admitter {
   };
 
   explicit Admitter(const Parts& parts)
-      : parts_(parts),
-        admission_(parts.lengths, parts.pool.block_size()),
-        forecast_(parts.lengths, parts.pool.block_size()) {}
+      : parts_(parts), admission_(parts.lengths, parts.pool.growth()), forecast_(parts.lengths, parts.pool.growth()) {}
 
   /// The next to start, if there is one; the running rows' loads are measured. Requests that were looked at know what
   /// they lack.

@@ -1,5 +1,6 @@
 #include "scheduler/batch_builder.h"
 
+#include <algorithm>
 #include <span>
 
 #include "base/check.h"
@@ -8,17 +9,10 @@
 namespace sluice::scheduler {
 namespace {
 
-int32_t size_of(const std::vector<int32_t>& values) {
-  return static_cast<int32_t>(values.size());
-}
-
-void append_tokens(const Slice& slice, int32_t block_size, engine::Batch& batch) {
-  const std::span<const int32_t> table = slice.sequence->block_table();
+void append_tokens(const Slice& slice, engine::Batch& batch) {
   for (int32_t position = slice.begin; position < slice.begin + slice.length; ++position) {
-    const int32_t block = table[static_cast<size_t>(position / block_size)];
     batch.token_ids.push_back(slice.sequence->token_at(position));
     batch.positions.push_back(position);
-    batch.slots.push_back(block * block_size + position % block_size);
   }
 }
 
@@ -43,22 +37,52 @@ void append_samples(const Slice& slice, int32_t first_token_index, engine::Batch
   batch.samples.push_back(sample_after(*slice.sequence, first_token_index + last, slice.begin + last));
 }
 
+/// Blocks of its context that the sequence has.
+int32_t context_blocks(const Slice& slice, const kvcache::BlockGrowth& growth) {
+  const int32_t tokens = std::max(slice.begin + slice.length, slice.sequence->prompt_length());
+  return static_cast<int32_t>(growth.context_blocks(tokens));
+}
+
+void append_slots(const Slice& slice, const kvcache::BlockGrowth& growth, int32_t group, engine::Batch& batch) {
+  const std::span<const int32_t> table = slice.sequence->block_table();
+  for (int32_t position = slice.begin; position < slice.begin + slice.length; ++position) {
+    const int64_t place = growth.place_of(position / growth.block_size, group);
+    const int32_t block = table[static_cast<size_t>(place)];
+    batch.slots.push_back(block * growth.block_size + position % growth.block_size);
+  }
+}
+
+void append_blocks(const Slice& slice, const kvcache::BlockGrowth& growth, int32_t group, engine::Batch& batch) {
+  const std::span<const int32_t> table = slice.sequence->block_table();
+  if (growth.is_plain()) {
+    batch.block_ids.insert(batch.block_ids.end(), table.begin(), table.end());
+    return;
+  }
+  for (int32_t number = 0; number < context_blocks(slice, growth); ++number) {
+    batch.block_ids.push_back(table[static_cast<size_t>(growth.place_of(number, group))]);
+  }
+}
+
 }  // namespace
 
-void build_batch(const StepPlan& plan, int32_t block_size, engine::Batch& batch) {
+void build_batch(const StepPlan& plan, const kvcache::BlockGrowth& growth, engine::Batch& batch) {
   batch.clear();
   batch.decode_rows = plan.decode_rows;
   batch.row_begin.push_back(0);
   batch.table_begin.push_back(0);
   for (const Slice& slice : plan.slices) {
     const int32_t first_token_index = batch.token_count();
-    append_tokens(slice, block_size, batch);
+    append_tokens(slice, batch);
     append_samples(slice, first_token_index, batch);
-    const std::span<const int32_t> table = slice.sequence->block_table();
-    batch.block_ids.insert(batch.block_ids.end(), table.begin(), table.end());
     batch.row_begin.push_back(batch.token_count());
     batch.context_lengths.push_back(slice.begin + slice.length);
-    batch.table_begin.push_back(size_of(batch.block_ids));
+    batch.table_begin.push_back(batch.table_begin.back() + context_blocks(slice, growth));
+  }
+  for (int32_t group = 0; group < growth.groups(); ++group) {
+    for (const Slice& slice : plan.slices) {
+      append_slots(slice, growth, group, batch);
+      append_blocks(slice, growth, group, batch);
+    }
   }
 }
 

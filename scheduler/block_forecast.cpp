@@ -18,7 +18,7 @@ int32_t longest_left(std::span<const SequenceLoad> sequences) {
 
 bool BlockForecast::fits(std::span<const SequenceLoad> sequences, double z, int64_t capacity) const {
   const int32_t far = longest_left(sequences);
-  const int32_t step = std::max(block_size_, far / kGridPoints);
+  const int32_t step = std::max(growth_.block_size, far / kGridPoints);
   for (int32_t tokens = 0; tokens <= far; tokens += step) {
     const Moments owned = owned_after(sequences, tokens, step);
     if (owned.mean + z * std::sqrt(owned.variance) > static_cast<double>(capacity)) return false;
@@ -33,8 +33,7 @@ BlockForecast::Moments BlockForecast::owned_after(std::span<const SequenceLoad> 
     if (tokens > 0 && tokens >= sequence.left) continue;
     const double alive = tokens == 0 ? 1.0 : lengths_->at(sequence.lengths).survival(sequence.drawn, tokens);
     const int32_t places = sequence.tokens + std::min(tokens + ahead, sequence.left);
-    const int32_t owned = (places + block_size_ - 1) / block_size_ - sequence.shared();
-    const double blocks = owned;
+    const auto blocks = static_cast<double>(growth_.blocks_for(places) - sequence.shared());
     sum.mean += alive * blocks;
     sum.variance += alive * (1 - alive) * blocks * blocks;
   }

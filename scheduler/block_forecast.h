@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kvcache/block_growth.h"
 #include "scheduler/length_book.h"
 #include "scheduler/sequence_load.h"
 
@@ -12,7 +13,7 @@ namespace sluice::scheduler {
 /// functions say. Lends the book.
 class BlockForecast {
  public:
-  BlockForecast(const LengthBook& lengths, int32_t block_size) : lengths_(&lengths), block_size_(block_size) {}
+  BlockForecast(const LengthBook& lengths, const kvcache::BlockGrowth& growth) : lengths_(&lengths), growth_(growth) {}
 
   /// Effective bandwidth: at each point of a coarse grid over the future, mean + z * sigma of the blocks owned stays
   /// within `capacity`. Sequences are sized as at the end of a grid interval, or peaks between two points are missed.
@@ -26,7 +27,7 @@ class BlockForecast {
   Moments owned_after(std::span<const SequenceLoad> sequences, int32_t tokens, int32_t ahead) const;
 
   const LengthBook* lengths_;
-  int32_t block_size_;
+  kvcache::BlockGrowth growth_;
 };
 
 }  // namespace sluice::scheduler

@@ -10,12 +10,13 @@
 namespace sluice::scheduler {
 
 /// Which of its blocks a sequence can take over from others, and which others can take over from it. A sequence whose
-/// submission has no keys shares nothing. Lends pool and hasher; one thread.
+/// submission has no keys shares nothing, nor does one that would get so long that it writes over its own blocks
+/// (BlockGrowth::wraps). Lends pool and hasher; one thread.
 class PrefixSharing {
  public:
   /// `reuses_outputs`: blocks with tokens of answers are published too.
   PrefixSharing(kvcache::SharedBlockPool& pool, const kvcache::BlockHasher& hasher, bool reuses_outputs)
-      : index_(pool), hasher_(&hasher), block_size_(pool.block_size()), reuses_outputs_(reuses_outputs) {}
+      : index_(pool), hasher_(&hasher), growth_(pool.growth()), reuses_outputs_(reuses_outputs) {}
 
   /// Appends to the empty table what is known of the sequence's prompt, but for its last token, which has to be
   /// computed. One whose prompt is scored computes it all. Returns tokens.
@@ -32,12 +33,13 @@ class PrefixSharing {
   void forget() { index_.clear(); }
 
  private:
+  bool shares(const Sequence& sequence) const;
   int32_t usable_blocks(const Sequence& sequence) const;
   kvcache::BlockKey key_of(const Sequence& sequence, int32_t block);
 
   kvcache::PrefixIndex index_;
   const kvcache::BlockHasher* hasher_;
-  int32_t block_size_;
+  kvcache::BlockGrowth growth_;
   bool reuses_outputs_;
   std::vector<int32_t> tokens_;  // of the block that is published
 };

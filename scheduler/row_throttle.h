@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kvcache/block_growth.h"
 #include "scheduler/length_book.h"
 #include "scheduler/lockstep_peak.h"
 #include "scheduler/sequence_load.h"
@@ -22,21 +23,21 @@ class RowThrottle {
  public:
   static constexpr int32_t kIntervalMs = 250;
 
-  struct Block {
-    int64_t capacity;  ///< blocks less those shared
+  struct Blocks {
+    int64_t capacity;  ///< less those shared
     int32_t free;
-    int32_t size;  ///< tokens
+    kvcache::BlockGrowth growth;
   };
 
   /// Decides anew for the sequences, in their order.
-  void update(std::span<const SequenceLoad> sequences, const LengthBook& lengths, const Block& block);
+  void update(std::span<const SequenceLoad> sequences, const LengthBook& lengths, const Blocks& blocks);
   void clear() { slow_.clear(); }
   /// Of the sequence with this index in the last update(), or one that came after it: false.
   bool is_slow(size_t index) const { return index < slow_.size() && slow_[index]; }
   bool is_active() const { return !slow_.empty(); }
 
  private:
-  void choose(std::span<const SequenceLoad> sequences, const Block& block);
+  void choose(std::span<const SequenceLoad> sequences, const Blocks& blocks);
 
   LockstepPeak peak_;
   std::vector<bool> slow_;      // empty: nobody

@@ -1,7 +1,6 @@
 #include "scheduler/safe_state.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.h"
 
@@ -28,30 +27,32 @@ bool SafeState::is_safe() const {
   return true;
 }
 
-bool SafeState::may_take(int32_t need) const {
-  SLUICE_CHECK(need > 0);
+bool SafeState::may_take(int32_t need, int32_t count) const {
+  SLUICE_CHECK(count > 0 && count <= need);
   if (need_sum_ <= free_) return true;
-  // Those who need less go first and find one block less. He himself needs one less too, and those after him get it
-  // back with what he owns: as the state is safe, they find what they need.
-  int64_t available = free_ - 1;
+  // Those who then need less than he go first and find so many blocks less. Those after him get them back with what he
+  // owns: as the state is safe, they find what they need.
+  const int32_t left = need - count;
+  int64_t available = free_ - count;
   for (const Entry& entry : entries_) {
-    if (entry.need >= need) break;
+    if (entry.need >= left) break;
     if (entry.need > available) return false;
     available += entry.owned;
   }
-  return free_ > 0;
+  return left <= available;
 }
 
-void SafeState::take(int32_t need, int32_t owned) {
-  const auto first = std::lower_bound(entries_.begin(), entries_.end(), need,
-                                      [](const Entry& entry, int32_t n) { return entry.need < n; });
-  const auto taker = std::find_if(first, entries_.end(), [owned](const Entry& entry) { return entry.owned == owned; });
+void SafeState::take(int32_t need, int32_t owned, int32_t count) {
+  const auto needs_less = [](const Entry& entry, int32_t n) { return entry.need < n; };
+  const auto equals = std::lower_bound(entries_.begin(), entries_.end(), need, needs_less);
+  const auto taker = std::find_if(equals, entries_.end(), [owned](const Entry& entry) { return entry.owned == owned; });
   SLUICE_CHECK(taker != entries_.end() && taker->need == need);
-  std::swap(*first, *taker);  // to the front of its equals, so that the order still ascends
-  --first->need;
-  ++first->owned;
-  --free_;
-  --need_sum_;
+  taker->need -= count;
+  taker->owned += count;
+  free_ -= count;
+  need_sum_ -= count;
+  // To where the order still ascends.
+  std::rotate(std::lower_bound(entries_.begin(), equals, taker->need, needs_less), taker, taker + 1);
 }
 
 }  // namespace sluice::scheduler

@@ -10,17 +10,17 @@ namespace sluice::scheduler {
 
 /// The banker's rule for one resource (Dijkstra, EWD 623): a state is safe if there is an order in which every sequence
 /// can take all blocks up to its cap, each giving back what it owns before the next goes on. Ascending need is such an
-/// order if any is. In a safe state somebody can always take his next block, so nobody ever has to be evicted.
+/// order if any is. In a safe state somebody can always take his next blocks, so nobody ever has to be evicted.
 class SafeState {
  public:
   /// O(n log n); reuses its memory.
   void assign(std::span<const SequenceLoad> sequences, int32_t free_blocks);
 
   bool is_safe() const;
-  /// Whether the state, which is safe, stays so when one that needs `need` more blocks takes one of them. O(n).
-  bool may_take(int32_t need) const;
-  /// One that needs `need` more blocks and owns `owned` has taken one. It was one of those assigned.
-  void take(int32_t need, int32_t owned);
+  /// Whether the state, which is safe, stays so when one that needs `need` more blocks takes `count` of them. O(n).
+  bool may_take(int32_t need, int32_t count) const;
+  /// One that needs `need` more blocks and owns `owned` has taken `count` of them. It was one of those assigned. O(n).
+  void take(int32_t need, int32_t owned, int32_t count);
 
  private:
   struct Entry {

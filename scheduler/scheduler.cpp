@@ -61,7 +61,7 @@ void Scheduler::submit(Submission submission, TimePoint now) {
 }
 
 int64_t Scheduler::final_blocks(const Submission& submission) const {
-  return pool_.blocks_for(static_cast<int64_t>(submission.prompt.size()) + submission.max_new_tokens);
+  return pool_.growth().blocks_for(static_cast<int64_t>(submission.prompt.size()) + submission.max_new_tokens);
 }
 
 Status Scheduler::never_fits(const Submission& submission) const {
@@ -70,7 +70,7 @@ Status Scheduler::never_fits(const Submission& submission) const {
   return invalid_field(
       "prompt", "of " + text(prompt) + " tokens and max_tokens of " + text(submission.max_new_tokens) + " need " +
                     text(prompt + submission.max_new_tokens) + " places in the KV cache, which has " +
-                    text(int64_t{pool_.capacity()} * pool_.block_size()) + "; shorten the prompt or lower max_tokens");
+                    text(pool_.growth().tokens_for(pool_.capacity())) + "; shorten the prompt or lower max_tokens");
 }
 
 Status Scheduler::misses_deadline(const Submission& submission, TimePoint now) {
@@ -221,7 +221,7 @@ void Scheduler::admit(Start start) {
   totals_.cached_tokens += static_cast<uint64_t>(start.cached_tokens);
   tenants_.charge_prompt(request.tenant(), sequence.prompt_length() - start.cached_tokens);
   tenants_.note_running(request.tenant(), 1);
-  const auto prompt_blocks = static_cast<int32_t>(pool_.blocks_for(sequence.prompt_length()));
+  const auto prompt_blocks = static_cast<int32_t>(pool_.growth().blocks_for(sequence.prompt_length()));
   while (start.table.count() < prompt_blocks) start.table.take();
   sequence.admit(std::move(start.table), start.cached_tokens, next_admission_number_++);
   sharing_.begin(sequence);

@@ -52,7 +52,7 @@ struct SchedulerTotals {
 ///
 /// Promises:
 /// - No eviction: an admitted sequence keeps its blocks to its end, and the state is always safe (SafeState), so that
-///   all get there. One whose next block would end that is left out of steps until it would not.
+///   all get there. One whose next blocks would end that is left out of steps until they would not.
 /// - Order: as RequestQueue has it, siblings by index; one that does not fit may be passed where Admitter allows it.
 /// - Siblings are admitted one by one as there is room, so a request with n sequences needs room for one.
 /// - A running sequence past its prefill has a row in every step, unless it is paused.

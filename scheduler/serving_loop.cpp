@@ -70,7 +70,7 @@ void ServingLoop::handle_commands() {
 }
 
 void ServingLoop::step(const StepPlan& plan, Duration predicted) {
-  build_batch(plan, scheduler_.pool().block_size(), batch_);
+  build_batch(plan, scheduler_.pool().growth(), batch_);
   stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
   Result<engine::StepOutput> output = execute(plan, predicted);
   if (!output.ok()) {

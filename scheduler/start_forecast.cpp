@@ -17,7 +17,7 @@ void StartForecast::add_if_running(const StartView& view, const SequenceLoad& se
   later.tokens += steps;
   later.drawn += steps;
   later.left -= steps;
-  later.table = std::max(later.table, (later.tokens + view.block_size - 1) / view.block_size);
+  later.table = std::max(later.table, static_cast<int32_t>(view.growth.blocks_for(later.tokens)));
   later.owned += later.table - sequence.table;
   advanced_.push_back(later);
 }
@@ -42,7 +42,7 @@ bool StartForecast::admits(const StartView& view, const SequenceLoad& candidate)
                                                     .capacity = view.capacity,
                                                     .shared = view.shared,
                                                     .free = static_cast<int32_t>(free),
-                                                    .block_size = view.block_size},
+                                                    .growth = view.growth},
                                                    view.z);
   advanced_.pop_back();
   return fits;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "kvcache/block_growth.h"
 #include "scheduler/admission.h"
 #include "scheduler/length_book.h"
 #include "scheduler/sequence_load.h"
@@ -15,7 +16,7 @@ struct StartView {
   std::span<const SequenceLoad> running;
   int32_t capacity = 0;  ///< blocks
   int32_t shared = 0;
-  int32_t block_size = 1;
+  kvcache::BlockGrowth growth{};
   int32_t max_running = 1;
   AdmissionPolicy policy = AdmissionPolicy::kAdaptive;
   double z = 0;
@@ -26,7 +27,8 @@ struct StartView {
 /// decide it.
 class StartForecast {
  public:
-  StartForecast(const LengthBook& lengths, int32_t block_size) : lengths_(&lengths), admission_(lengths, block_size) {}
+  StartForecast(const LengthBook& lengths, const kvcache::BlockGrowth& growth)
+      : lengths_(&lengths), admission_(lengths, growth) {}
 
   /// Steps until `candidate` is admitted if nobody else comes; 0: now. O(n log n) decisions of the policy at most.
   int32_t steps_until_start(const StartView& view, const SequenceLoad& candidate);

@@ -28,7 +28,7 @@ void StepSlicer::update_throttle(RunningRows& running) {
   const kvcache::SharedBlockCounts counts = pool_.counts();
   throttle_.update(
       running.loads(), lengths_,
-      {.capacity = int64_t{counts.capacity} - counts.shared, .free = counts.free, .size = pool_.block_size()});
+      {.capacity = int64_t{counts.capacity} - counts.shared, .free = counts.free, .growth = pool_.growth()});
   for (size_t row = 0; row < running.rows().size(); ++row) {
     running.rows()[row].sequence->set_slow(throttle_.is_slow(row));
   }
@@ -59,9 +59,10 @@ bool StepSlicer::is_held_back(const Sequence& sequence, TimePoint now) {
 }
 
 bool StepSlicer::may_decode(const Sequence& sequence, const SequenceLoad& load) {
-  if (pool_.blocks_for(sequence.token_count()) <= load.table) return true;
-  if (!safe_.may_take(load.need())) return false;
-  safe_.take(load.need(), load.owned);
+  const auto wanted = static_cast<int32_t>(pool_.growth().blocks_for(sequence.token_count())) - load.table;
+  if (wanted <= 0) return true;
+  if (!safe_.may_take(load.need(), wanted)) return false;
+  safe_.take(load.need(), load.owned, wanted);
   return true;
 }
 
@@ -80,7 +81,8 @@ void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limi
   for (const RunningRow& row : running.rows()) {
     Sequence& sequence = *row.sequence;
     if (sequence.is_prefill()) {
-      chunks_.push_back({.sequence = &sequence, .left = sequence.prompt_length() - sequence.computed_count()});
+      const int32_t left = sequence.prompt_length() - sequence.computed_count();
+      chunks_.push_back({.sequence = &sequence, .left = std::min(left, pool_.growth().slice_max)});
     }
   }
   if (chunks_.empty()) return;
@@ -133,7 +135,7 @@ void StepSlicer::add_chunk(Sequence& sequence, int32_t length, TimePoint now, St
 void StepSlicer::add_slice(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
   const int32_t begin = sequence.computed_count();
   const int32_t end = begin + length;
-  while (sequence.table().count() < pool_.blocks_for(end)) sequence.take_block();
+  while (sequence.table().count() < pool_.growth().blocks_for(end)) sequence.take_block();
   sequence.begin_slice(now);
   // The prompt's last token has no successor to score.
   const int32_t scored =

@@ -16,9 +16,9 @@
 
 namespace sluice::scheduler {
 
-/// Decides what the running sequences compute in a step: every row that decodes first, each taking its next block if it
-/// needs one and the state stays safe, else it is paused; then chunks of prompts, as long as the step stays in its
-/// bounds. Lends everything; one thread.
+/// Decides what the running sequences compute in a step: every row that decodes first, each taking its next blocks if
+/// it needs any and the state stays safe, else it is paused; then chunks of prompts, as long as the step stays in its
+/// bounds, and none longer than the rings of window groups carry. Lends everything; one thread.
 class StepSlicer {
  public:
   StepSlicer(kvcache::SharedBlockPool& pool, const LengthBook& lengths, const StepTimeModel& model, PauseMargin& margin)
@@ -33,7 +33,7 @@ class StepSlicer {
  private:
   struct Chunk {
     Sequence* sequence = nullptr;
-    int32_t left = 0;    // of its prompt
+    int32_t left = 0;    // of its prompt, as far as one slice goes
     int32_t length = 0;  // of it in this step
   };
 
@@ -41,7 +41,7 @@ class StepSlicer {
   void slice_decodes(RunningRows& running, TimePoint now, StepPlan& plan);
   /// It draws slowly, and it isn't time for its next token.
   static bool is_held_back(const Sequence& sequence, TimePoint now);
-  /// It has a place for its token, or may take the block for it.
+  /// It has a place for its token, or may take the blocks for it.
   bool may_decode(const Sequence& sequence, const SequenceLoad& load);
   void pause(Sequence& sequence, TimePoint now, StepPlan& plan);
   void slice_prompts(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan);

@@ -93,7 +93,7 @@ class TickRig {
     return std::any_of(rows.begin(), rows.end(),
                        [](const scheduler::RunningRow& row) { return row.sequence->is_prefill(); });
   }
-  void build(const scheduler::StepPlan& plan) { scheduler::build_batch(plan, kBlockSize, batch_); }
+  void build(const scheduler::StepPlan& plan) { scheduler::build_batch(plan, pool_.growth(), batch_); }
   engine::StepOutput answer() const {
     engine::StepOutput output;
     output.samples.resize(batch_.samples.size());

@@ -74,9 +74,9 @@ TEST_F(PrefixIndexDeathTest, RefusesWhatIsNoBlockOfTheTable) {
   const Prompt prompt = prompt_from(0, 2);
   BlockTable table = pool_.new_table(1);
   table.take();
-  EXPECT_DEATH(publish(table, prompt, 1), "index < table.count\\(\\)");
-  EXPECT_DEATH(index_.publish(table, -1, prompt.keys[0], block_of(prompt, 0)), "index >= 0");
-  EXPECT_DEATH(index_.publish({}, 0, prompt.keys[0], block_of(prompt, 0)), "index < table.count\\(\\)");
+  EXPECT_DEATH(publish(table, prompt, 1), "number < table.count\\(\\)");
+  EXPECT_DEATH(index_.publish(table, -1, prompt.keys[0], block_of(prompt, 0)), "number >= 0");
+  EXPECT_DEATH(index_.publish({}, 0, prompt.keys[0], block_of(prompt, 0)), "number < table.count\\(\\)");
 }
 
 TEST_F(PrefixIndexDeathTest, RefusesWhatIsNotAFullBlock) {

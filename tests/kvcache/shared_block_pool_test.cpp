@@ -133,15 +133,6 @@ TEST(SharedBlockPool, StartsEmpty) {
   EXPECT_EQ(pool.block_size(), 16);
 }
 
-TEST(SharedBlockPool, RoundsTokensUpToBlocks) {
-  const SharedBlockPool pool(4, 16);
-  EXPECT_EQ(pool.blocks_for(0), 0);
-  EXPECT_EQ(pool.blocks_for(1), 1);
-  EXPECT_EQ(pool.blocks_for(16), 1);
-  EXPECT_EQ(pool.blocks_for(17), 2);
-  EXPECT_EQ(pool.blocks_for(int64_t{1} << 40), int64_t{1} << 36);
-}
-
 TEST(SharedBlockPool, HandsOutTheWholeCapacity) {
   SharedBlockPool pool(3, 16);
   const BlockTable all = table_of(pool, 3);

@@ -20,7 +20,7 @@ SequenceLoad load_of(int32_t tokens, int32_t left, int32_t shared = 0) {
 AdmissionView view_of(std::span<const SequenceLoad> sequences, int32_t capacity, int32_t shared = 0) {
   int32_t free = capacity - shared;
   for (const SequenceLoad& sequence : sequences) free -= sequence.owned;
-  return {.sequences = sequences, .capacity = capacity, .shared = shared, .free = free, .block_size = kBlockSize};
+  return {.sequences = sequences, .capacity = capacity, .shared = shared, .free = free, .growth = {kBlockSize}};
 }
 
 /// Lengths known: so many answers have ended by themselves after `length` tokens.
@@ -66,22 +66,22 @@ TEST(AdmissionByAdaptive, AdmitsBeyondThePlanWhatTheForecastCarries) {
   const LengthBook long_answers = book_of(500);
   const AdmissionView view = view_of(sequences, 60);
   EXPECT_FALSE(admit_by_plan(view, peak));
-  EXPECT_TRUE(admit_by_adaptive(view, peak, BlockForecast(short_answers, kBlockSize), 1));
-  EXPECT_FALSE(admit_by_adaptive(view, peak, BlockForecast(long_answers, kBlockSize), 1));
+  EXPECT_TRUE(admit_by_adaptive(view, peak, BlockForecast(short_answers, {kBlockSize}), 1));
+  EXPECT_FALSE(admit_by_adaptive(view, peak, BlockForecast(long_answers, {kBlockSize}), 1));
 }
 
 TEST(AdmissionByAdaptive, StaysWithThePlanWhileNothingIsKnown) {
   const std::vector<SequenceLoad> sequences(10, load_of(16, 512));
   const LengthBook unknown = book_of(20, OutputLengths::kFinishedMin - 1);
   LockstepPeak peak;
-  EXPECT_FALSE(admit_by_adaptive(view_of(sequences, 60), peak, BlockForecast(unknown, kBlockSize), 0));
+  EXPECT_FALSE(admit_by_adaptive(view_of(sequences, 60), peak, BlockForecast(unknown, {kBlockSize}), 0));
 }
 
 TEST(AdmissionByAdaptive, StaysWithThePlanWhileSomebodyIsPaused) {
   const std::vector<SequenceLoad> many(10, load_of(16, 512));
   const std::vector<SequenceLoad> one(1, load_of(16, 512));
   const LengthBook lengths = book_of(20);
-  const BlockForecast forecast(lengths, kBlockSize);
+  const BlockForecast forecast(lengths, {kBlockSize});
   LockstepPeak peak;
   AdmissionView view = view_of(many, 60);
   view.is_jammed = true;
@@ -95,9 +95,9 @@ TEST(Admission, DemandsASafeStateWhateverThePolicyWouldSay) {
   // By the forecast both will end soon. If they did not, neither could get its last block.
   const std::vector<SequenceLoad> sequences = {load_of(160, 512), load_of(160, 512)};
   const LengthBook lengths = book_of(1);
-  Admission admission(lengths, kBlockSize);
+  Admission admission(lengths, {kBlockSize});
   const AdmissionView tight = view_of(sequences, 51);  // 31 free, 32 to take for each
-  EXPECT_TRUE(BlockForecast(lengths, kBlockSize).fits(sequences, 1, 51));
+  EXPECT_TRUE(BlockForecast(lengths, {kBlockSize}).fits(sequences, 1, 51));
   EXPECT_FALSE(admission.admits(AdmissionPolicy::kAdaptive, tight, 1));
   EXPECT_TRUE(admission.admits(AdmissionPolicy::kAdaptive, view_of(sequences, 52), 1));
 }
@@ -105,7 +105,7 @@ TEST(Admission, DemandsASafeStateWhateverThePolicyWouldSay) {
 TEST(Admission, RefusesWhoseOwnPromptHasNoRoom) {
   const std::vector<SequenceLoad> sequences = {load_of(64, 1)};
   const LengthBook lengths;
-  Admission admission(lengths, kBlockSize);
+  Admission admission(lengths, {kBlockSize});
   AdmissionView view = view_of(sequences, 64);
   view.free = -1;
   for (const AdmissionPolicy policy : {AdmissionPolicy::kReserve, AdmissionPolicy::kPlan, AdmissionPolicy::kAdaptive}) {

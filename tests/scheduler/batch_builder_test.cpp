@@ -35,7 +35,7 @@ class BatchBuilder : public ::testing::Test {
  protected:
   const StepPlan& plan() {
     const StepPlan& plan = scheduler_.plan({});
-    build_batch(plan, kBlockSize, batch_);
+    build_batch(plan, pool_.growth(), batch_);
     return plan;
   }
 

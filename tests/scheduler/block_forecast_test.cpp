@@ -21,14 +21,14 @@ std::vector<SequenceLoad> four(int32_t shared = 0) {
 
 TEST(BlockForecast, TakesEveryoneToHisCapWhileNothingIsKnown) {
   const LengthBook book;
-  const BlockForecast forecast(book, kBlockSize);
+  const BlockForecast forecast(book, {kBlockSize});
   EXPECT_TRUE(forecast.fits(four(), 3, 20));
   EXPECT_FALSE(forecast.fits(four(), 3, 19));
 }
 
 TEST(BlockForecast, SizesAsAtTheEndOfEachIntervalOfTheGrid) {
   const LengthBook book = short_answers();
-  const BlockForecast forecast(book, kBlockSize);
+  const BlockForecast forecast(book, {kBlockSize});
   EXPECT_TRUE(forecast.fits(four(), 0, 8)) << "all are alive now and take their second block before the next point";
   EXPECT_FALSE(forecast.fits(four(), 0, 7));
 }
@@ -37,21 +37,21 @@ TEST(BlockForecast, SizesAsAtTheEndOfEachIntervalOfTheGrid) {
 // sigma is 10 sqrt(p (1 - p)) = 0.990, and z sigma fill up 8 blocks at z = 7.88.
 TEST(BlockForecast, KeepsAMarginOfZSigma) {
   const LengthBook book = short_answers();
-  const BlockForecast forecast(book, kBlockSize);
+  const BlockForecast forecast(book, {kBlockSize});
   EXPECT_TRUE(forecast.fits(four(), 7.87, 8));
   EXPECT_FALSE(forecast.fits(four(), 7.89, 8));
 }
 
 TEST(BlockForecast, LeavesOutWhatIsShared) {
   const LengthBook book = short_answers();
-  const BlockForecast forecast(book, kBlockSize);
+  const BlockForecast forecast(book, {kBlockSize});
   EXPECT_TRUE(forecast.fits(four(1), 0, 4));
   EXPECT_FALSE(forecast.fits(four(1), 0, 3));
 }
 
 TEST(BlockForecast, OfNobodyFits) {
   const LengthBook book;
-  EXPECT_TRUE(BlockForecast(book, kBlockSize).fits({}, 8, 0));
+  EXPECT_TRUE(BlockForecast(book, {kBlockSize}).fits({}, 8, 0));
 }
 
 }  // namespace

@@ -25,14 +25,14 @@ class Sharing : public ::testing::Test {
   int32_t admit(Sequence& sequence) {
     kvcache::BlockTable table = pool_.new_table(16);
     const int32_t cached = sharing_.attach(sequence, table);
-    while (table.count() < pool_.blocks_for(sequence.prompt_length())) table.take();
+    while (table.count() < pool_.growth().blocks_for(sequence.prompt_length())) table.take();
     sequence.admit(std::move(table), cached, 0);
     sharing_.begin(sequence);
     return cached;
   }
   void compute(Sequence& sequence, int32_t length) {
     const int32_t before = sequence.computed_count();
-    while (sequence.table().count() < pool_.blocks_for(before + length)) sequence.take_block();
+    while (sequence.table().count() < pool_.growth().blocks_for(before + length)) sequence.take_block();
     sequence.advance(length);
     sharing_.publish(sequence, before);
   }

@@ -16,8 +16,8 @@ SequenceLoad load_of(int32_t owned, int32_t left) {
           .left = left * kBlockSize};
 }
 
-RowThrottle::Block blocks(int64_t capacity, int32_t free) {
-  return {.capacity = capacity, .free = free, .size = kBlockSize};
+RowThrottle::Blocks blocks(int64_t capacity, int32_t free) {
+  return {.capacity = capacity, .free = free, .growth = {kBlockSize}};
 }
 
 /// Answers were foretold to end after 10 tokens. Since then some end foretold have come, and then some have not.

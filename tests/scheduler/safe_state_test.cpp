@@ -1,6 +1,7 @@
 #include "scheduler/safe_state.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -30,9 +31,9 @@ bool has_safe_order(const std::vector<SequenceLoad>& sequences, int32_t free) {
   return false;
 }
 
-void take_block(SequenceLoad& sequence) {
-  ++sequence.table;
-  ++sequence.owned;
+void take_blocks(SequenceLoad& sequence, int32_t count) {
+  sequence.table += count;
+  sequence.owned += count;
 }
 
 class RandomLoads {
@@ -86,9 +87,9 @@ TEST(SafeState, SaysWhatTryingEveryOrderSays) {
   EXPECT_LT(safe, 4000);
 }
 
-TEST(SafeState, LetsABlockBeTakenExactlyWhenTheStateStaysSafe) {
-  int allowed = 0;
-  int denied = 0;
+TEST(SafeState, LetsBlocksBeTakenExactlyWhenTheStateStaysSafe) {
+  std::array<int, 2> allowed{};  // one block, several
+  std::array<int, 2> denied{};
   for (uint64_t seed = 0; seed < 5000; ++seed) {
     RandomLoads random(seed);
     const std::vector<SequenceLoad> loads = random.draw_loads();
@@ -97,16 +98,18 @@ TEST(SafeState, LetsABlockBeTakenExactlyWhenTheStateStaysSafe) {
     SafeState state;
     state.assign(loads, free);
     for (size_t i = 0; i < loads.size(); ++i) {
-      if (loads[i].need() == 0) continue;
-      std::vector<SequenceLoad> after = loads;
-      take_block(after[i]);
-      const bool stays_safe = has_safe_order(after, free - 1);
-      ASSERT_EQ(state.may_take(loads[i].need()), stays_safe) << "seed " << seed << " sequence " << i;
-      (stays_safe ? allowed : denied) += 1;
+      for (int32_t count = 1; count <= loads[i].need(); ++count) {
+        std::vector<SequenceLoad> after = loads;
+        take_blocks(after[i], count);
+        const bool stays_safe = has_safe_order(after, free - count);
+        ASSERT_EQ(state.may_take(loads[i].need(), count), stays_safe)
+            << "seed " << seed << " sequence " << i << " takes " << count;
+        (stays_safe ? allowed : denied)[count == 1 ? 0 : 1] += 1;
+      }
     }
   }
-  EXPECT_GT(allowed, 500);
-  EXPECT_GT(denied, 100);
+  EXPECT_GT(*std::ranges::min_element(allowed), 500);
+  EXPECT_GT(*std::ranges::min_element(denied), 100);
 }
 
 TEST(SafeState, FollowsTheBlocksThatAreTaken) {
@@ -120,19 +123,37 @@ TEST(SafeState, FollowsTheBlocksThatAreTaken) {
     for (int turn = 0; turn < 10; ++turn) {
       SequenceLoad& taker = loads[static_cast<size_t>(random.draw(0, static_cast<int32_t>(loads.size()) - 1))];
       if (taker.need() == 0) continue;
+      const int32_t count = random.draw(1, taker.need());
       SequenceLoad after = taker;
-      take_block(after);
+      take_blocks(after, count);
       const SequenceLoad before = std::exchange(taker, after);
-      const bool stays_safe = has_safe_order(loads, free - 1);
+      const bool stays_safe = has_safe_order(loads, free - count);
       taker = before;
-      ASSERT_EQ(state.may_take(before.need()), stays_safe) << "seed " << seed << " turn " << turn;
+      ASSERT_EQ(state.may_take(before.need(), count), stays_safe) << "seed " << seed << " turn " << turn;
       if (!stays_safe) continue;
-      state.take(before.need(), before.owned);
+      state.take(before.need(), before.owned, count);
       taker = after;
-      --free;
+      free -= count;
       ASSERT_TRUE(state.is_safe());
     }
   }
+}
+
+// After one block the other still finds his, and gives 5 back; after two he doesn't.
+TEST(SafeState, DeniesTwoBlocksWhereItGrantsOne) {
+  SafeState state;
+  state.assign(std::vector{load_of(1, 5), load_of(3, 0)}, 2);
+  EXPECT_TRUE(state.may_take(3, 1));
+  EXPECT_FALSE(state.may_take(3, 2));
+}
+
+// Nobody who then needs less goes before him, but what is free doesn't do for what he needs himself.
+TEST(SafeState, SeesThatHeWhoTakesMayLackWhatIsLeftOfHisNeed) {
+  SafeState state;
+  state.assign(std::vector{load_of(2, 5), load_of(3, 0)}, 2);
+  EXPECT_FALSE(state.may_take(3, 2));
+  state.assign(std::vector{load_of(2, 5), load_of(3, 0)}, 3);
+  EXPECT_TRUE(state.may_take(3, 2));
 }
 
 TEST(SafeState, AlwaysLetsSomebodyGoOn) {
@@ -144,7 +165,9 @@ TEST(SafeState, AlwaysLetsSomebodyGoOn) {
     state.assign(loads, free);
     if (loads.empty() || !state.is_safe()) continue;
     EXPECT_TRUE(std::any_of(loads.begin(), loads.end(),
-                            [&](const SequenceLoad& load) { return load.need() == 0 || state.may_take(load.need()); }))
+                            [&](const SequenceLoad& load) {
+                              return load.need() == 0 || state.may_take(load.need(), random.draw(1, load.need()));
+                            }))
         << "seed " << seed;
   }
 }
@@ -152,9 +175,10 @@ TEST(SafeState, AlwaysLetsSomebodyGoOn) {
 TEST(SafeStateDeathTest, KnowsWhoTakes) {
   SafeState state;
   state.assign(std::vector{load_of(3, 5)}, 8);
-  EXPECT_DEATH(state.take(2, 5), "need == need");
-  EXPECT_DEATH(state.take(3, 4), "taker");
-  EXPECT_DEATH(state.may_take(0), "need > 0");
+  EXPECT_DEATH(state.take(2, 5, 1), "need == need");
+  EXPECT_DEATH(state.take(3, 4, 1), "taker");
+  EXPECT_DEATH(state.may_take(3, 0), "count > 0");
+  EXPECT_DEATH(state.may_take(3, 4), "count <= need");
 }
 
 }  // namespace

@@ -229,7 +229,7 @@ std::string Scenario::step(const StepPlan& plan) {
     slices.push_back(name + "+" + std::to_string(slice.length));
   }
   if (plan.empty()) return "";
-  build_batch(plan, pool_->block_size(), batch_);
+  build_batch(plan, pool_->growth(), batch_);
   Result<engine::StepOutput> output = executor_->step(batch_);
   clock_.advance(kStepTime + time_per_prompt_token_ * plan.prefill_tokens);
   if (output.ok()) {

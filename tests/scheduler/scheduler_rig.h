@@ -31,7 +31,7 @@ class SchedulerRig {
   void tick() {
     const StepPlan& plan = scheduler_.plan(clock_.now());
     if (!plan.empty()) {
-      build_batch(plan, pool_.block_size(), batch_);
+      build_batch(plan, pool_.growth(), batch_);
       engine::StepOutput output = executor_.step(batch_).value();
       clock_.advance(std::chrono::milliseconds(10) + time_per_prompt_token_ * plan.prefill_tokens);
       scheduler_.commit(plan, std::move(output), clock_.now());

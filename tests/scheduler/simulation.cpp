@@ -204,7 +204,7 @@ void Simulation::tick() {
 void Simulation::step(const StepPlan& plan) {
   --ticks_allowed_;
   const bool has_prefill = plan.prefill_tokens > 0;
-  build_batch(plan, pool_.block_size(), batch_);
+  build_batch(plan, pool_.growth(), batch_);
   Result<engine::StepOutput> output = executor_.step(batch_);
   clock_.advance(unit_ * (50 + 3 * plan.prefill_tokens + plan.decode_rows));
   if (output.ok()) {

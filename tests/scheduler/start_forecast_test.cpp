@@ -19,7 +19,7 @@ SequenceLoad load_of(int32_t blocks, int32_t left) {
 StartView view_of(std::span<const SequenceLoad> running, int32_t capacity, int32_t max_running = 100) {
   return {.running = running,
           .capacity = capacity,
-          .block_size = kBlockSize,
+          .growth = {kBlockSize},
           .max_running = max_running,
           .policy = AdmissionPolicy::kReserve};
 }
@@ -33,7 +33,7 @@ LengthBook book_of(int32_t length) {
 
 TEST(StartForecast, SaysNowWhenThereIsRoom) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 32)};
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 8), load_of(2, 32)), 0);
   EXPECT_EQ(forecast.steps_until_start(view_of({}, 4), load_of(2, 32)), 0);
@@ -41,7 +41,7 @@ TEST(StartForecast, SaysNowWhenThereIsRoom) {
 
 TEST(StartForecast, WaitsForAsManyEndsAsItTakes) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 96), load_of(2, 32), load_of(2, 64)};  // 8, 4 and 6 blocks
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 18), load_of(2, 32)), 32);             // 4 blocks
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 18), load_of(2, 64)), 64);
@@ -50,7 +50,7 @@ TEST(StartForecast, WaitsForAsManyEndsAsItTakes) {
 
 TEST(StartForecast, WaitsForARow) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(1, 48), load_of(1, 16)};
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 100, 2), load_of(1, 1)), 16);
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 100, 3), load_of(1, 1)), 0);
@@ -58,7 +58,7 @@ TEST(StartForecast, WaitsForARow) {
 
 TEST(StartForecast, ExpectsEndsWhenTheyAreToBeExpected) {
   const LengthBook book = book_of(10);
-  StartForecast forecast(book, kBlockSize);
+  StartForecast forecast(book, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 96)};
   const int32_t steps = forecast.steps_until_start(view_of(running, 8), load_of(2, 32));
   EXPECT_GE(steps, 10);
@@ -67,7 +67,7 @@ TEST(StartForecast, ExpectsEndsWhenTheyAreToBeExpected) {
 
 TEST(StartForecast, SeesThatOneWhoIsGoneByThenDelaysNobody) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 32)};
   const SequenceLoad head = load_of(2, 64);  // 6 blocks of 8, when 4 are reserved
   const StartView view = view_of(running, 8);
@@ -78,7 +78,7 @@ TEST(StartForecast, SeesThatOneWhoIsGoneByThenDelaysNobody) {
 
 TEST(StartForecast, SeesThatOneWhoLeavesRoomDelaysNobody) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 32)};
   const SequenceLoad head = load_of(2, 64);
   const SequenceLoad passer = load_of(1, 48);  // 4 blocks
@@ -88,7 +88,7 @@ TEST(StartForecast, SeesThatOneWhoLeavesRoomDelaysNobody) {
 
 TEST(StartForecast, SeesThatARowIsTaken) {
   const LengthBook unknown;
-  StartForecast forecast(unknown, kBlockSize);
+  StartForecast forecast(unknown, {kBlockSize});
   const std::vector<SequenceLoad> running = {load_of(2, 32), load_of(1, 64)};
   const SequenceLoad head = load_of(2, 64);
   EXPECT_TRUE(forecast.delays(view_of(running, 100, 2), load_of(1, 64), head, 32));

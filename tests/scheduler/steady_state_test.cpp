@@ -15,7 +15,7 @@ class CountingRig : public SchedulerRig {
   int64_t counted_tick() {
     const int64_t before = kvcache::allocation_count();
     const StepPlan& plan = scheduler_.plan(clock_.now());
-    build_batch(plan, pool_.block_size(), batch_);
+    build_batch(plan, pool_.growth(), batch_);
     int64_t count = kvcache::allocation_count() - before;
     engine::StepOutput output = executor_.step(batch_).value();
     clock_.advance(std::chrono::milliseconds(10));

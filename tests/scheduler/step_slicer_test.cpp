@@ -31,7 +31,7 @@ class Slicer : public ::testing::Test {
     Sequence& sequence = request.sequences().front();
     sequence.admit(pool_.new_table(pool_.capacity()), 0, number + 1);
     sequence.begin_slice(last);
-    while (sequence.table().count() < pool_.blocks_for(prompt)) sequence.take_block();
+    while (sequence.table().count() < pool_.growth().blocks_for(prompt)) sequence.take_block();
     sequence.advance(prompt);
     for (int32_t i = 0; i < drawn; ++i) {
       if (i > 0) advance(sequence);
@@ -41,7 +41,7 @@ class Slicer : public ::testing::Test {
     return sequence;
   }
   void advance(Sequence& sequence) {
-    while (sequence.table().count() < pool_.blocks_for(sequence.token_count())) sequence.take_block();
+    while (sequence.table().count() < pool_.growth().blocks_for(sequence.token_count())) sequence.take_block();
     sequence.advance(1);
   }
   const StepPlan& slice(TimePoint now) {

@@ -1,0 +1,100 @@
+#include "kvcache/block_growth.h"
+
+#include <array>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace sluice::kvcache {
+namespace {
+
+constexpr BlockGrowth kPlain{.block_size = 16};
+constexpr BlockGrowth kWindowed{.block_size = 16, .full_groups = 0, .window_groups = 1, .ring_blocks = 3};
+constexpr BlockGrowth kMixed{.block_size = 16, .full_groups = 1, .window_groups = 5, .ring_blocks = 3};
+constexpr BlockGrowth kOddly{.block_size = 3, .full_groups = 2, .window_groups = 3, .ring_blocks = 1};
+constexpr std::array kShapes = {kPlain, kWindowed, kMixed, kOddly, BlockGrowth{.block_size = 1, .full_groups = 4}};
+
+TEST(BlockGrowth, IsNotOfNoGroupsNorOfRingsWithoutPlaces) {
+  for (const BlockGrowth& shape : kShapes) EXPECT_TRUE(shape.is_valid());
+  EXPECT_FALSE((BlockGrowth{.block_size = 0}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.full_groups = 0}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.full_groups = -1, .window_groups = 2, .ring_blocks = 1}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.full_groups = 2, .window_groups = -1}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.window_groups = 1, .ring_blocks = 0}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.window_groups = 0, .ring_blocks = 1}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.slice_max = 0}.is_valid()));
+}
+
+TEST(BlockGrowth, RoundsTokensUpToBlocks) {
+  EXPECT_EQ(kPlain.blocks_for(0), 0);
+  EXPECT_EQ(kPlain.blocks_for(1), 1);
+  EXPECT_EQ(kPlain.blocks_for(16), 1);
+  EXPECT_EQ(kPlain.blocks_for(17), 2);
+  EXPECT_EQ(kPlain.blocks_for(int64_t{1} << 40), int64_t{1} << 36);
+}
+
+TEST(BlockGrowth, StopsWhereRingsAreFull) {
+  EXPECT_EQ(kWindowed.blocks_for(48), 3);
+  EXPECT_EQ(kWindowed.blocks_for(49), 3);
+  EXPECT_EQ(kWindowed.blocks_for(int64_t{1} << 40), 3);
+}
+
+TEST(BlockGrowth, TakesABlockOfEachGroupThatGrows) {
+  EXPECT_EQ(kMixed.blocks_for(1), 6);
+  EXPECT_EQ(kMixed.blocks_for(48), 18);
+  EXPECT_EQ(kMixed.blocks_for(49), 19);
+  EXPECT_EQ(kMixed.blocks_for(160), 25);
+}
+
+TEST(BlockGrowth, FindsTheMostTokensThatBlocksHold) {
+  for (const BlockGrowth& shape : kShapes) {
+    for (int64_t blocks = 0; blocks < 60; ++blocks) {
+      const int64_t tokens = shape.tokens_for(blocks);
+      if (tokens == BlockGrowth::kUnbounded) {
+        EXPECT_EQ(shape.full_groups, 0);
+        EXPECT_GE(blocks, shape.blocks_for(int64_t{1} << 40));
+        continue;
+      }
+      EXPECT_LE(shape.blocks_for(tokens), blocks);
+      EXPECT_GT(shape.blocks_for(tokens + 1), blocks);
+    }
+  }
+}
+
+TEST(BlockGrowth, WrapsPastTheRings) {
+  EXPECT_FALSE(kWindowed.wraps(48));
+  EXPECT_TRUE(kWindowed.wraps(49));
+  EXPECT_FALSE(kMixed.wraps(48));
+  EXPECT_TRUE(kMixed.wraps(49));
+  EXPECT_FALSE(kPlain.wraps(int64_t{1} << 40));
+}
+
+// A table grows at its end alone, and each group's last blocks of the context are all in places of their own.
+TEST(BlockGrowth, GivesEachBlockThatIsHeldAPlaceInTheTable) {
+  for (const BlockGrowth& shape : kShapes) {
+    for (int64_t last = 0; last < 12; ++last) {
+      std::set<int64_t> places;
+      for (int32_t group = 0; group < shape.groups(); ++group) {
+        const int64_t held = group < shape.full_groups ? last + 1 : std::min<int64_t>(last + 1, shape.ring_blocks);
+        for (int64_t number = last + 1 - held; number <= last; ++number) {
+          EXPECT_TRUE(places.insert(shape.place_of(number, group)).second) << "group " << group << " block " << number;
+        }
+      }
+      EXPECT_EQ(static_cast<int64_t>(places.size()), shape.blocks_for((last + 1) * shape.block_size));
+      EXPECT_EQ(*places.begin(), 0);
+      EXPECT_EQ(*places.rbegin() + 1, static_cast<int64_t>(places.size()));
+    }
+  }
+}
+
+TEST(BlockGrowth, WritesABlockOfARingOverTheOneThatIsAsManyBefore) {
+  for (const BlockGrowth& shape : {kWindowed, kMixed, kOddly}) {
+    for (int64_t number = 0; number < 10; ++number) {
+      EXPECT_EQ(shape.place_of(number + shape.ring_blocks, shape.groups() - 1),
+                shape.place_of(number, shape.groups() - 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kvcache
