@@ -4,8 +4,8 @@
 
 namespace sluice::kvcache {
 
-NaiveCache::NaiveCache(int32_t capacity, int32_t block_size, size_t table_count)
-    : tables(table_count), memory(static_cast<size_t>(capacity)), block_size_(block_size) {
+NaiveCache::NaiveCache(int32_t capacity, int32_t block_size, size_t groups, size_t table_count)
+    : tables(table_count), memory(static_cast<size_t>(capacity)), block_size_(block_size), groups_(groups) {
   for (int32_t block = 0; block < capacity; ++block) empty.insert(block);
 }
 
@@ -29,11 +29,11 @@ int32_t NaiveCache::match(const Table& table, size_t from, int32_t limit) const 
 }
 
 int32_t NaiveCache::attach(Table& table, int32_t limit) {
-  const int32_t attached = match(table, table.blocks.size(), limit);
+  const int32_t attached = match(table, count(table), limit);
   for (int32_t i = 0; i < attached; ++i) {
-    const int32_t block = find(table, table.blocks.size())->block;
-    std::erase(evictable, block);
-    table.blocks.push_back(block);
+    const Known* const found = find(table, count(table));
+    for (const int32_t block : found->blocks) std::erase(evictable, block);
+    table.blocks.insert(table.blocks.end(), found->blocks.begin(), found->blocks.end());
   }
   return attached;
 }
@@ -47,14 +47,15 @@ void NaiveCache::take(Table& table, int32_t block) {
     std::erase(evictable, block);
     forget(block);
   }
-  memory[static_cast<size_t>(block)] = table.sequence.contents[table.blocks.size()];
+  memory[static_cast<size_t>(block)] = table.sequence.contents[count(table)];
   table.blocks.push_back(block);
 }
 
-void NaiveCache::publish(const Table& table, size_t index) {
-  const BlockKey& key = table.sequence.keys[index];
-  const std::span<const int32_t> tokens = tokens_of(table, index);
-  known.insert({{key.high, key.low}, {table.blocks[index], {tokens.begin(), tokens.end()}}});
+void NaiveCache::publish(const Table& table, size_t number) {
+  const BlockKey& key = table.sequence.keys[number];
+  const std::span<const int32_t> tokens = tokens_of(table, number);
+  const auto blocks = std::span(table.blocks).subspan(number * groups_, groups_);
+  known.insert({{key.high, key.low}, {{blocks.begin(), blocks.end()}, {tokens.begin(), tokens.end()}}});
 }
 
 void NaiveCache::release(Table& table) {
@@ -100,11 +101,17 @@ int32_t NaiveCache::owned_count(const Table& table) const {
 }
 
 bool NaiveCache::is_kept(int32_t block) const {
-  return std::ranges::any_of(known, [&](const auto& entry) { return entry.second.block == block; });
+  return std::ranges::any_of(known,
+                             [&](const auto& entry) { return std::ranges::count(entry.second.blocks, block) > 0; });
 }
 
 void NaiveCache::forget(int32_t block) {
-  std::erase_if(known, [&](const auto& entry) { return entry.second.block == block; });
+  const auto entry = std::ranges::find_if(
+      known, [&](const auto& candidate) { return std::ranges::count(candidate.second.blocks, block) > 0; });
+  for (const int32_t other : entry->second.blocks) {
+    if (std::erase(evictable, other) > 0) empty.insert(other);
+  }
+  known.erase(entry);
 }
 
 }  // namespace sluice::kvcache

@@ -21,7 +21,8 @@ struct NaiveSequence {
   std::vector<std::string> contents;
 };
 
-/// Pool, tables and index as one would write them without a care for time: sets, maps and walks over everything.
+/// Pool, tables and index as one would write them without a care for time: sets, maps and walks over everything. Each
+/// block of a sequence is `groups` blocks of the pool, one after the other in its table.
 class NaiveCache {
  public:
   struct Table {
@@ -29,18 +30,20 @@ class NaiveCache {
     std::vector<int32_t> blocks;
   };
   struct Known {
-    int32_t block = 0;
+    std::vector<int32_t> blocks;  // [groups]
     std::vector<int32_t> tokens;
   };
 
-  NaiveCache(int32_t capacity, int32_t block_size, size_t table_count);
+  NaiveCache(int32_t capacity, int32_t block_size, size_t groups, size_t table_count);
 
   int32_t match(const Table& table, size_t from, int32_t limit) const;
   int32_t attach(Table& table, int32_t limit);
   /// Whether take() may hand out `block` now.
   bool may_take(int32_t block) const;
   void take(Table& table, int32_t block);
-  void publish(const Table& table, size_t index);
+  void publish(const Table& table, size_t number);
+  /// Whole blocks of its sequence that the table has.
+  size_t count(const Table& table) const { return table.blocks.size() / groups_; }
   void release(Table& table);
   void clear();
 
@@ -63,6 +66,7 @@ class NaiveCache {
   void forget(int32_t block);
 
   const int32_t block_size_;
+  const size_t groups_;
 };
 
 }  // namespace sluice::kvcache

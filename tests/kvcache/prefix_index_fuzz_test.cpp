@@ -22,13 +22,14 @@ enum class Keys {
 /// Drives pool, tables and index, and their naive model, with the same random operations and compares them after each.
 class CacheFuzz {
  public:
-  CacheFuzz(uint64_t seed, Keys keys)
+  CacheFuzz(uint64_t seed, Keys keys, int32_t groups)
       : random_(seed),
         keys_(keys),
-        pool_(draw(1, 12), draw(1, 3)),
+        groups_(groups),
+        pool_(draw(1, 12) * groups, {.block_size = draw(1, 3), .full_groups = groups}),
         index_(pool_),
         tables_(static_cast<size_t>(draw(1, 6))),
-        model_(pool_.capacity(), pool_.block_size(), tables_.size()) {}
+        model_(pool_.capacity(), pool_.block_size(), static_cast<size_t>(groups), tables_.size()) {}
 
   void run(int operation_count) {
     for (int i = 0; i < operation_count && !::testing::Test::HasFailure(); ++i) {
@@ -77,7 +78,7 @@ class CacheFuzz {
     NaiveSequence sequence;
     std::string content = draw(0, 3) == 0 ? "b" : "a";
     const std::string salt = content;
-    const int32_t block_count = draw(0, pool_.capacity());
+    const int32_t block_count = draw(0, pool_.capacity() / groups_);
     for (int32_t number = 0; number < block_count; ++number) {
       for (int32_t i = 0; i < pool_.block_size(); ++i) sequence.tokens.push_back(draw(0, 5) / 5);
       for (int32_t i = pool_.block_size(); i > 0; --i) {
@@ -94,7 +95,7 @@ class CacheFuzz {
   void start(size_t place) {
     model_.release(model_.tables[place]);
     model_.tables[place].sequence = draw_sequence();
-    tables_[place] = pool_.new_table(static_cast<int32_t>(model_.tables[place].sequence.keys.size()));
+    tables_[place] = pool_.new_table(static_cast<int32_t>(model_.tables[place].sequence.keys.size()) * groups_);
     if (draw(0, 1) == 0) attach(place);
   }
 
@@ -119,31 +120,37 @@ class CacheFuzz {
   }
 
   void publish_any(size_t place) {
-    if (tables_[place].count() > 0) publish(place, draw(0, tables_[place].count() - 1));
+    if (tables_[place].count() > 0) publish(place, draw(0, count(place) - 1));
   }
 
-  void publish(size_t place, int32_t index) {
+  /// Blocks of its sequence.
+  int32_t count(size_t place) const { return tables_[place].count() / groups_; }
+
+  void publish(size_t place, int32_t number) {
     const NaiveSequence& sequence = model_.tables[place].sequence;
     const auto block_size = static_cast<size_t>(pool_.block_size());
-    index_.publish(tables_[place], index, sequence.keys[static_cast<size_t>(index)],
-                   std::span(sequence.tokens).subspan(static_cast<size_t>(index) * block_size, block_size));
-    model_.publish(model_.tables[place], static_cast<size_t>(index));
+    index_.publish(tables_[place], number, sequence.keys[static_cast<size_t>(number)],
+                   std::span(sequence.tokens).subspan(static_cast<size_t>(number) * block_size, block_size));
+    model_.publish(model_.tables[place], static_cast<size_t>(number));
   }
 
   void attach(size_t place) {
     NaiveCache::Table& table = model_.tables[place];
     const int32_t limit = draw(0, pool_.capacity());
-    const int32_t before = tables_[place].count();
+    const int32_t before = count(place);
     const int32_t attached = index_.attach(tables_[place], table.sequence.keys, table.sequence.tokens, limit);
     EXPECT_EQ(attached, model_.attach(table, limit));
-    EXPECT_EQ(tables_[place].count(), before + attached);
-    for (int32_t i = before; i < before + attached; ++i) expect_right_hit(table.sequence, tables_[place], i);
+    EXPECT_EQ(count(place), before + attached);
+    for (int32_t i = before; i < before + attached; ++i) {
+      for (int32_t group = 0; group < groups_; ++group) expect_right_hit(table.sequence, tables_[place], i, group);
+    }
     hit_count_ += attached;
   }
 
   /// What was once computed into the block is what the sequence needs there.
-  void expect_right_hit(const NaiveSequence& sequence, const BlockTable& table, int32_t number) {
-    const std::string& found = model_.memory[static_cast<size_t>(table.blocks()[static_cast<size_t>(number)])];
+  void expect_right_hit(const NaiveSequence& sequence, const BlockTable& table, int32_t number, int32_t group) {
+    const int32_t block = table.blocks()[static_cast<size_t>(number * groups_ + group)];
+    const std::string& found = model_.memory[static_cast<size_t>(block)];
     const std::string& needed = sequence.contents[static_cast<size_t>(number)];
     if (keys_ == Keys::kStrong) {
       EXPECT_EQ(found, needed);
@@ -168,13 +175,15 @@ class CacheFuzz {
 
   void take(size_t place) {
     NaiveCache::Table& table = model_.tables[place];
-    if (table.blocks.size() == table.sequence.keys.size() || model_.free_count() == 0) return;
-    tables_[place].take();
-    const int32_t block = tables_[place].blocks().back();
-    EXPECT_TRUE(model_.may_take(block)) << block;
-    eviction_count_ += model_.empty.empty();
-    model_.take(table, block);
-    if (draw(0, 3) > 0) publish(place, tables_[place].count() - 1);
+    if (model_.count(table) == table.sequence.keys.size() || model_.free_count() < groups_) return;
+    for (int32_t group = 0; group < groups_; ++group) {
+      tables_[place].take();
+      const int32_t block = tables_[place].blocks().back();
+      EXPECT_TRUE(model_.may_take(block)) << block;
+      eviction_count_ += model_.empty.empty();
+      model_.take(table, block);
+    }
+    if (draw(0, 3) > 0) publish(place, count(place) - 1);
   }
 
   void clear() {
@@ -203,6 +212,7 @@ class CacheFuzz {
 
   std::mt19937_64 random_;
   const Keys keys_;
+  const int32_t groups_;
   const BlockHasher hasher_{std::vector<std::byte>(16), "model"};
   SharedBlockPool pool_;
   PrefixIndex index_;
@@ -213,13 +223,13 @@ class CacheFuzz {
   int64_t collision_count_ = 0;
 };
 
-void expect_agreement(Keys keys) {
+void expect_agreement(Keys keys, int32_t groups = 1) {
   int64_t hits = 0;
   int64_t evictions = 0;
   int64_t collisions = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CacheFuzz fuzz(seed, keys);
+    CacheFuzz fuzz(seed, keys, groups);
     fuzz.run(400);
     if (::testing::Test::HasFailure()) return;
     hits += fuzz.hit_count();
@@ -238,6 +248,15 @@ void expect_agreement(Keys keys) {
 
 TEST(PrefixIndexFuzz, AgreesWithANaiveModel) {
   expect_agreement(Keys::kStrong);
+}
+
+TEST(PrefixIndexFuzz, AgreesWithANaiveModelOfSeveralGroups) {
+  expect_agreement(Keys::kStrong, 2);
+  expect_agreement(Keys::kStrong, 6);
+}
+
+TEST(PrefixIndexFuzz, AgreesWithANaiveModelOfSeveralGroupsWhenKeysCollide) {
+  expect_agreement(Keys::kColliding, 3);
 }
 
 TEST(PrefixIndexFuzz, AgreesWithANaiveModelWhenKeysCollide) {

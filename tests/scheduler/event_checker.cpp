@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/scheduler/counted_blocks.h"
+
 namespace sluice::scheduler {
 namespace {
 
@@ -38,8 +40,7 @@ void EventChecker::on(RequestRecord& record, const Accepted&) {
 void EventChecker::on(RequestRecord& record, const Refused& refused) {
   EXPECT_FALSE(record.is_accepted);
   record.is_refused = true;
-  const int64_t slots = int64_t{scheduler_.pool().capacity()} * scheduler_.pool().block_size();
-  if (record.tokens_max() > slots) {
+  if (counted_blocks(scheduler_.pool().growth(), record.tokens_max()) > scheduler_.pool().capacity()) {
     EXPECT_EQ(refused.status.code(), StatusCode::kInvalidArgument);
     EXPECT_TRUE(record.has_work(0));
     return;

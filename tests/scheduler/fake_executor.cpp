@@ -60,55 +60,94 @@ std::vector<engine::SampledToken> solo_scores(const Submission& submission, int3
   return scores;
 }
 
-FakeExecutor::FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size)
-    : block_size_(block_size),
+FakeLayers FakeLayers::with_window(kvcache::BlockGrowth growth, int32_t window, int32_t slice_max) {
+  growth.slice_max = slice_max;
+  // So many blocks may the window of a slice's first token and the slice lie in.
+  if (growth.window_groups > 0)
+    growth.ring_blocks = (window - 1 + slice_max + growth.block_size - 2) / growth.block_size + 1;
+  return {growth, window};
+}
+
+FakeExecutor::FakeExecutor(int32_t block_count, const FakeLayers& layers, int32_t vocab_size)
+    : layers_(layers),
       vocab_size_(vocab_size),
-      memory_(static_cast<size_t>(block_count * block_size), -1),
-      hashes_(memory_.size(), 0) {}
+      memory_(static_cast<size_t>(block_count * layers.growth.block_size), -1),
+      hashes_(memory_.size(), 0) {
+  SLUICE_CHECK(layers_.growth.window_groups == 0 || layers_.window >= 2);
+}
 
 Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
-  write(batch);
+  for (int32_t group = 0; group < layers_.growth.groups(); ++group) {
+    write(batch, group);
+    if (group >= layers_.growth.full_groups) check_window(batch, group);
+  }
   engine::StepOutput output;
   for (const engine::SampleRow& row : batch.samples) {
-    output.samples.push_back(fake_sample(read_context(batch, row.token_index), row, vocab_size_));
+    output.samples.push_back(fake_sample(read_context(batch, row), row, vocab_size_));
   }
   return output;
 }
 
-size_t FakeExecutor::slot_of(const engine::Batch& batch, size_t row, int32_t position) const {
-  const int32_t entry = batch.table_begin.at(row) + position / block_size_;
+size_t FakeExecutor::slot_of(const engine::Batch& batch, int32_t group, size_t row, int32_t position) const {
+  const int32_t block_size = layers_.growth.block_size;
+  const int32_t entry = batch.table_begin.at(row) + position / block_size;
   SLUICE_CHECK(entry < batch.table_begin.at(row + 1));
-  const int32_t block = batch.block_ids.at(static_cast<size_t>(entry));
-  return static_cast<size_t>(block * block_size_ + position % block_size_);
+  const int32_t block = batch.block_ids.at(static_cast<size_t>(group * batch.table_begin.back() + entry));
+  return static_cast<size_t>(block * block_size + position % block_size);
 }
 
-void FakeExecutor::write(const engine::Batch& batch) {
+void FakeExecutor::write(const engine::Batch& batch, int32_t group) {
   for (size_t row = 0; row + 1 < batch.row_begin.size(); ++row) {
     for (int32_t i = batch.row_begin[row]; i < batch.row_begin[row + 1]; ++i) {
       const auto index = static_cast<size_t>(i);
       const int32_t position = batch.positions[index];
-      const auto slot = static_cast<size_t>(batch.slots[index]);
-      const uint64_t before = position == 0 ? 1 : hashes_.at(slot_of(batch, row, position - 1));
+      const auto slot = static_cast<size_t>(batch.slots.at(static_cast<size_t>(group * batch.token_count() + i)));
+      const uint64_t before = position == 0 ? 1 : hashes_.at(slot_of(batch, group, row, position - 1));
       memory_.at(slot) = batch.token_ids[index];
       hashes_.at(slot) = random_bits(before, static_cast<uint64_t>(batch.token_ids[index]));
     }
   }
 }
 
-std::vector<int32_t> FakeExecutor::read_context(const engine::Batch& batch, int32_t token_index) const {
-  const auto after = std::upper_bound(batch.row_begin.begin(), batch.row_begin.end(), token_index);
+// All of a slice's tokens are stored before the first of them looks back.
+void FakeExecutor::check_window(const engine::Batch& batch, int32_t group) const {
+  for (size_t row = 0; row + 1 < batch.row_begin.size(); ++row) {
+    const int32_t first = batch.positions.at(static_cast<size_t>(batch.row_begin[row]));
+    for (int32_t position = first_seen(group, first) + 1; position < batch.context_lengths[row]; ++position) {
+      const size_t slot = slot_of(batch, group, row, position);
+      const uint64_t before = hashes_.at(slot_of(batch, group, row, position - 1));
+      SLUICE_CHECK(hashes_.at(slot) == random_bits(before, static_cast<uint64_t>(memory_.at(slot))));
+    }
+  }
+}
+
+int32_t FakeExecutor::first_seen(int32_t group, int32_t position) const {
+  return group < layers_.growth.full_groups ? 0 : std::max(0, position - layers_.window + 1);
+}
+
+/// The tokens that the sample's own history names, but -1 for those of which a group's cache knows something else.
+std::vector<int32_t> FakeExecutor::read_context(const engine::Batch& batch, const engine::SampleRow& sample) const {
+  const auto after = std::upper_bound(batch.row_begin.begin(), batch.row_begin.end(), sample.token_index);
   const auto row = static_cast<size_t>(after - batch.row_begin.begin()) - 1;
-  const int32_t length = batch.context_lengths.at(row) - (batch.row_begin.at(row + 1) - 1 - token_index);
-  std::vector<int32_t> context;
+  const int32_t length = batch.context_lengths.at(row) - (batch.row_begin.at(row + 1) - 1 - sample.token_index);
+  std::vector<int32_t> context(sample.prompt.begin(), sample.prompt.end());
+  context.insert(context.end(), sample.output.begin(), sample.output.end());
+  context.resize(static_cast<size_t>(length), -1);
+  for (int32_t group = 0; group < layers_.growth.groups(); ++group) read(batch, group, row, context);
+  return context;
+}
+
+void FakeExecutor::read(const engine::Batch& batch, int32_t group, size_t row, std::span<int32_t> context) const {
+  const auto length = static_cast<int32_t>(context.size());
   uint64_t hash = 1;
   for (int32_t position = 0; position < length; ++position) {
-    const size_t slot = slot_of(batch, row, position);
-    const int32_t token = memory_.at(slot);
+    int32_t& token = context[static_cast<size_t>(position)];
     hash = random_bits(hash, static_cast<uint64_t>(token));
-    context.push_back(hash == hashes_.at(slot) ? token : -1);
+    if (position < first_seen(group, length - 1)) continue;
+    const size_t slot = slot_of(batch, group, row, position);
+    if (memory_.at(slot) != token || hashes_.at(slot) != hash) token = -1;
   }
-  return context;
 }
 
 }  // namespace sluice::scheduler

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/executor.h"
+#include "kvcache/block_growth.h"
 #include "scheduler/submission.h"
 
 namespace sluice::scheduler {
@@ -20,13 +21,26 @@ std::vector<int32_t> solo_output(const Submission& submission, int32_t index, in
 /// The only right scores of the prompt's tokens from position 1 on.
 std::vector<engine::SampledToken> solo_scores(const Submission& submission, int32_t vocab_size);
 
+/// Which layers the fake model has.
+struct FakeLayers {
+  kvcache::BlockGrowth growth;
+  int32_t window = 0;  ///< tokens that layers of window groups see: 2 or more, if there are any
+
+  /// With rings that are just large enough for slices of `slice_max` tokens.
+  static FakeLayers with_window(kvcache::BlockGrowth growth, int32_t window, int32_t slice_max);
+};
+
 /// A model whose KV memory is an array of tokens, each with a hash of all that stood before it when it was written. A
-/// step writes each input token to its slot and reads the whole context of every sample back through the block table,
-/// so a wrong slot, position, block or length changes what comes out, and so does a block that was computed after other
-/// tokens than those it stands behind now.
+/// step writes each input token to its slot of every group of layers and reads the context of every sample back through
+/// each group's block table: all of it for layers that see it all, its end for those with a window. So a wrong slot,
+/// position, block or length changes what comes out, and so does a block that was computed after other tokens than
+/// those it stands behind now, or one that was overwritten too early. What tokens without a sample see in windows is
+/// looked at too; a hole in it aborts.
 class FakeExecutor final : public engine::Executor {
  public:
-  FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size);
+  FakeExecutor(int32_t block_count, const FakeLayers& layers, int32_t vocab_size);
+  FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size)
+      : FakeExecutor(block_count, FakeLayers{.growth = {.block_size = block_size}}, vocab_size) {}
 
   Result<engine::StepOutput> step(const engine::Batch& batch) override;
 
@@ -34,11 +48,15 @@ class FakeExecutor final : public engine::Executor {
   void fail_next_step(Status status) { failure_ = std::move(status); }
 
  private:
-  void write(const engine::Batch& batch);
-  std::vector<int32_t> read_context(const engine::Batch& batch, int32_t token_index) const;
-  size_t slot_of(const engine::Batch& batch, size_t row, int32_t position) const;
+  void write(const engine::Batch& batch, int32_t group);
+  void check_window(const engine::Batch& batch, int32_t group) const;
+  /// The first position of its context that a token of the group's layers sees.
+  int32_t first_seen(int32_t group, int32_t position) const;
+  std::vector<int32_t> read_context(const engine::Batch& batch, const engine::SampleRow& sample) const;
+  void read(const engine::Batch& batch, int32_t group, size_t row, std::span<int32_t> context) const;
+  size_t slot_of(const engine::Batch& batch, int32_t group, size_t row, int32_t position) const;
 
-  const int32_t block_size_;
+  const FakeLayers layers_;
   const int32_t vocab_size_;
   std::vector<int32_t> memory_;   // [slots] token ids; -1: never written
   std::vector<uint64_t> hashes_;  // [slots] of the tokens up to this one

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/row_throttle.h"
+#include "tests/scheduler/counted_blocks.h"
 
 namespace sluice::scheduler {
 
@@ -18,8 +19,12 @@ SequenceRecord& PlanChecker::record_of(const Sequence& sequence) {
 }
 
 int64_t PlanChecker::blocks_for(int64_t tokens) const {
-  const int64_t size = scheduler_.pool().block_size();
-  return tokens / size + (tokens % size > 0 ? 1 : 0);
+  return counted_blocks(scheduler_.pool().growth(), tokens);
+}
+
+/// Tokens of its prompt that it could have in this step.
+int64_t PlanChecker::prompt_left(const Sequence& sequence) const {
+  return std::min(sequence.prompt_length() - sequence.computed_count(), scheduler_.pool().growth().slice_max);
 }
 
 void PlanChecker::check(const StepPlan& plan, TimePoint now) {
@@ -31,7 +36,8 @@ void PlanChecker::check(const StepPlan& plan, TimePoint now) {
   for (const RunningRow& row : scheduler_.running()) {
     const SequenceRecord& record = record_of(*row.sequence);
     EXPECT_FALSE(record.has_ended);
-    prompt_tokens_left += std::max(row.sequence->prompt_length() - record.computed, 0);
+    EXPECT_EQ(record.computed, row.sequence->computed_count());
+    prompt_tokens_left += std::max<int64_t>(prompt_left(*row.sequence), 0);
   }
   check_decode_priority(plan, now);
   check_budget(plan, prompt_tokens_left);
@@ -80,7 +86,7 @@ void PlanChecker::check_pause(size_t row, TimePoint now) {
   }
   EXPECT_GT(blocks_for(sequence.token_count()), static_cast<int64_t>(sequence.block_table().size()))
       << "paused though it needs no block";
-  EXPECT_FALSE(is_safe_after_taking(row)) << "paused though its block would leave the state safe";
+  EXPECT_FALSE(is_safe_after_taking(row)) << "paused though its blocks would leave the state safe";
 }
 
 void PlanChecker::check_budget(const StepPlan& plan, int64_t prompt_tokens_left) const {
@@ -105,8 +111,8 @@ void PlanChecker::check_first_prompt(const StepPlan& plan) const {
     const auto slice = std::find_if(plan.slices.begin(), plan.slices.end(),
                                     [&](const Slice& s) { return s.sequence == row.sequence; });
     const int32_t length = slice == plan.slices.end() ? 0 : slice->length;
-    const int32_t left = row.sequence->prompt_length() - row.sequence->computed_count();
-    EXPECT_GE(length, std::min(left, (plan.prefill_tokens + 1) / 2)) << "the first prompt gets half of what there is";
+    EXPECT_GE(length, std::min<int64_t>(prompt_left(*row.sequence), (plan.prefill_tokens + 1) / 2))
+        << "the first prompt gets half of what there is";
     return;
   }
 }
@@ -120,6 +126,7 @@ void PlanChecker::check_slices(const StepPlan& plan, TimePoint now) {
     SequenceRecord& record = record_of(*slice.sequence);
     EXPECT_EQ(slice.begin, record.computed) << "consecutive positions, no token twice";
     EXPECT_GT(slice.length, 0);
+    EXPECT_LE(slice.length, scheduler_.pool().growth().slice_max);
     if (static_cast<int32_t>(i) > plan.decode_rows) {
       EXPECT_GT(slice.sequence->admission_number(), admitted_before) << "prompts go on in order of admission";
     }
@@ -150,11 +157,21 @@ void PlanChecker::check_tables() {
     ASSERT_GE(table.size(), record.table.size()) << "evicted";
     EXPECT_TRUE(std::equal(record.table.begin(), record.table.end(), table.begin())) << "a table only grows";
     record.table.assign(table.begin(), table.end());
-    // What it writes in this step and later is in blocks of its own.
-    const int32_t written = sequence.computed_count() / scheduler_.pool().block_size();
-    for (auto place = static_cast<size_t>(written); place < table.size(); ++place) {
-      EXPECT_EQ(holders_.at(table[place]), 1) << "a block that is still written to is shared";
-    }
+    check_writing(sequence);
+  }
+}
+
+/// What it writes in this step and later is in blocks of its own.
+void PlanChecker::check_writing(const Sequence& sequence) const {
+  const kvcache::BlockGrowth& growth = scheduler_.pool().growth();
+  const auto table = sequence.block_table();
+  const int64_t tokens_max = records_.at(sequence.submission().id).tokens_max();
+  const bool goes_round = growth.window_groups > 0 && tokens_max > int64_t{growth.ring_blocks} * growth.block_size;
+  // Whoever goes round in rings writes over all blocks of theirs, sooner or later, and shares none of the others.
+  const int64_t written =
+      goes_round ? 0 : counted_blocks(growth, sequence.computed_count() / growth.block_size * growth.block_size);
+  for (auto place = static_cast<size_t>(written); place < table.size(); ++place) {
+    EXPECT_EQ(holders_.at(table[place]), 1) << "a block that is still written to is shared";
   }
 }
 
@@ -182,10 +199,12 @@ bool PlanChecker::is_safe(std::vector<Holding> holdings, int64_t free) const {
 }
 
 bool PlanChecker::is_safe_after_taking(size_t taker) const {
+  const Sequence& sequence = *scheduler_.running()[taker].sequence;
+  const int64_t taken = blocks_for(sequence.token_count()) - static_cast<int64_t>(sequence.block_table().size());
   std::vector<Holding> after = holdings();
-  --after[taker].need;
-  ++after[taker].owned;
-  return is_safe(after, scheduler_.pool().capacity() - static_cast<int64_t>(holders_.size()) - 1);
+  after[taker].need -= taken;
+  after[taker].owned += taken;
+  return is_safe(after, scheduler_.pool().capacity() - static_cast<int64_t>(holders_.size()) - taken);
 }
 
 void PlanChecker::check_blocks() const {

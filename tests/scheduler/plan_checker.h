@@ -28,6 +28,8 @@ class PlanChecker {
 
   SequenceRecord& record_of(const Sequence& sequence);
   int64_t blocks_for(int64_t tokens) const;
+  int64_t prompt_left(const Sequence& sequence) const;
+  void check_writing(const Sequence& sequence) const;
   bool is_plain() const;
   std::vector<Holding> holdings() const;
   bool is_safe(std::vector<Holding> holdings, int64_t free) const;

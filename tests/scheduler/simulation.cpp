@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/batch_builder.h"
+#include "tests/scheduler/counted_blocks.h"
 #include "tests/scheduler/serving_fixture.h"
 
 namespace sluice::scheduler {
@@ -16,7 +17,7 @@ constexpr std::array kTenants = {"", "anna", "bert", "carl"};
 
 }  // namespace
 
-Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy)
+Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups)
     : random_(seed),
       changes_policy_(!policy),
       vocab_size_(draw(2, 60)),
@@ -24,10 +25,11 @@ Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy)
       unit_(chance(0.5) ? std::chrono::nanoseconds(1) : std::chrono::microseconds(500)),
       reuses_outputs_(chance(0.5)),
       hasher_(test_hasher()),
-      pool_(load_.is_crowded ? draw(12, 30) : draw(1, chance(0.3) ? 6 : 60), draw(1, load_.is_crowded ? 3 : 8)),
+      layers_(draw_layers(groups)),
+      pool_(draw_block_count(), layers_.growth),
       scheduler_(draw_config(policy), pool_, hasher_, reuses_outputs_),
       first_limits_(scheduler_.config()),
-      executor_(pool_.capacity(), pool_.block_size(), vocab_size_),
+      executor_(pool_.capacity(), layers_, vocab_size_),
       plan_checker_(scheduler_, records_),
       event_checker_(scheduler_, records_) {
   for (int i = 0; i < 3; ++i) beginnings_.push_back(draw_tokens(draw(1, load_.is_crowded ? 16 : 40)));
@@ -39,6 +41,18 @@ Simulation::Load Simulation::draw_load() {
           .has_tenants = chance(0.5),
           .turns_long = chance(0.4),
           .is_crowded = chance(0.3)};
+}
+
+FakeLayers Simulation::draw_layers(Groups groups) {
+  const kvcache::BlockGrowth growth{
+      .block_size = draw(1, load_.is_crowded ? 3 : 8), .full_groups = groups.full, .window_groups = groups.windowed};
+  if (groups.windowed == 0) return {.growth = growth};
+  return FakeLayers::with_window(growth, draw(2, 16), chance(0.5) ? draw(1, 8) : 48);
+}
+
+int32_t Simulation::draw_block_count() {
+  const int32_t count = load_.is_crowded ? draw(12, 30) : draw(1, chance(0.3) ? 6 : 60);
+  return count * (1 + layers_.growth.groups()) / 2;
 }
 
 std::string Simulation::draw_policy() {
@@ -159,12 +173,13 @@ void Simulation::change_limits() {
 void Simulation::ask() {
   Submission submission = draw_submission();
   --next_id_;
-  const int64_t places = int64_t{pool_.capacity()} * pool_.block_size();
-  const auto wanted = static_cast<int64_t>(submission.prompt.size()) + submission.max_new_tokens;
+  const int64_t blocks =
+      counted_blocks(pool_.growth(), static_cast<int64_t>(submission.prompt.size()) + submission.max_new_tokens);
   const kvcache::SharedBlockCounts before = pool_.counts();
   const bool has_work = submission.has_work();
   const Explanation explanation = scheduler_.explain(submission);
-  EXPECT_EQ(explanation.never_fits, has_work && wanted > places);
+  EXPECT_EQ(explanation.never_fits, has_work && blocks > pool_.capacity());
+  EXPECT_EQ(explanation.final_blocks, blocks);
   EXPECT_EQ(explanation.is_admitted_now, explanation.shortage == Shortage::kNone);
   if (explanation.times) {
     EXPECT_LE(explanation.times->start, explanation.times->first_token);
@@ -226,6 +241,17 @@ void Simulation::run() {
     tick();
   }
   if (!::testing::Test::HasFailure()) check_end();
+}
+
+int64_t Simulation::wrapped_count() const {
+  int64_t count = 0;
+  for (const auto& [id, record] : records_) {
+    count += std::ranges::count_if(record.sequences, [this](const SequenceRecord& sequence) {
+      return layers_.growth.window_groups > 0 &&
+             sequence.computed > layers_.growth.ring_blocks * layers_.growth.block_size;
+    });
+  }
+  return count;
 }
 
 void Simulation::check_end() const {

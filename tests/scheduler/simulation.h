@@ -18,16 +18,25 @@
 namespace sluice::scheduler {
 
 /// The real scheduler, batch builder, block pool and prefix index under a simulated clock and the fake model, with a
-/// random configuration and a random workload: everything follows from the seed. Failures are reported to GoogleTest.
+/// random configuration and a random workload: everything follows from the seed and the groups. Failures are reported
+/// to GoogleTest.
 class Simulation {
  public:
+  /// Of the fake model's layers.
+  struct Groups {
+    int32_t full = 1;
+    int32_t windowed = 0;
+  };
+
   /// `policy`: "reserve", "plan" or "adaptive", or nothing for changes between them on the way.
-  Simulation(uint64_t seed, const std::optional<std::string>& policy);
+  Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups);
 
   /// Ticks through the whole workload and checks every tick.
   void run();
   /// What it has done, to tell whether many of them see all there is to see.
   const SchedulerTotals& totals() const { return scheduler_.totals(); }
+  /// Sequences that wrote over their own blocks.
+  int64_t wrapped_count() const;
 
  private:
   /// What kind of load a seed draws.
@@ -43,6 +52,8 @@ class Simulation {
   bool chance(double probability) { return std::bernoulli_distribution(probability)(random_); }
 
   Load draw_load();
+  FakeLayers draw_layers(Groups groups);
+  int32_t draw_block_count();
   SchedulerConfig draw_config(const std::optional<std::string>& policy);
   std::string draw_policy();
   std::vector<int32_t> draw_tokens(int32_t count);
@@ -66,6 +77,7 @@ class Simulation {
   const bool reuses_outputs_;
   ManualClock clock_;
   kvcache::BlockHasher hasher_;
+  const FakeLayers layers_;
   kvcache::SharedBlockPool pool_;
   Scheduler scheduler_;
   const SchedulerConfig first_limits_;

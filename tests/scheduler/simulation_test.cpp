@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@ namespace sluice::scheduler {
 namespace {
 
 constexpr uint64_t kSeedCount = 10'000;
+constexpr uint64_t kWindowedSeedCount = 2'000;  // for each kind with window groups
 
 volatile std::sig_atomic_t running_seed = -1;  // a broken invariant aborts, and only a handler can still tell the seed
 
@@ -23,22 +26,36 @@ uint64_t number_from_environment(const char* name, uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-class RandomSimulation : public ::testing::TestWithParam<std::string> {
+struct Kind {
+  std::string policy;  // or "changing"
+  Simulation::Groups groups;
+
+  std::string name() const {
+    const bool is_plain = groups.full == 1 && groups.windowed == 0;
+    const std::string shape = "full" + std::to_string(groups.full) + "windowed" + std::to_string(groups.windowed);
+    return policy + (is_plain ? "" : "_" + shape);
+  }
+};
+
+class RandomSimulation : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override { previous_ = std::signal(SIGABRT, tell_seed); }
   void TearDown() override { std::signal(SIGABRT, previous_); }
 
   void run(uint64_t seed) {
     running_seed = static_cast<std::sig_atomic_t>(seed);
-    Simulation simulation(seed, GetParam() == "changing" ? std::nullopt : std::optional(GetParam()));
+    const std::string& policy = GetParam().policy;
+    Simulation simulation(seed, policy == "changing" ? std::nullopt : std::optional(policy), GetParam().groups);
     simulation.run();
     pauses_ += simulation.totals().pauses;
     cached_tokens_ += simulation.totals().cached_tokens;
+    wrapped_ += simulation.wrapped_count();
     if (HasFailure()) tell_seed(SIGABRT);
   }
 
   uint64_t pauses_ = 0;
   uint64_t cached_tokens_ = 0;
+  int64_t wrapped_ = 0;
 
  private:
   void (*previous_)(int) = SIG_DFL;
@@ -47,15 +64,29 @@ class RandomSimulation : public ::testing::TestWithParam<std::string> {
 // SLUICE_SIM_SEEDS runs more of them, or fewer.
 TEST_P(RandomSimulation, KeepsEveryPromiseUnderRandomWorkloads) {
   if (std::getenv("SLUICE_SIM_SEED") != nullptr) return run(number_from_environment("SLUICE_SIM_SEED", 0));
-  const uint64_t count = number_from_environment("SLUICE_SIM_SEEDS", kSeedCount);
+  const uint64_t usual = GetParam().groups.windowed > 0 ? kWindowedSeedCount : kSeedCount;
+  const uint64_t count = number_from_environment("SLUICE_SIM_SEEDS", usual);
   for (uint64_t seed = 0; seed < count && !HasFailure(); ++seed) run(seed);
-  if (count < kSeedCount) return;
+  if (count < usual) return;
   EXPECT_GT(cached_tokens_, 1000U) << "the workloads share hardly anything";
-  EXPECT_EQ(pauses_ > 0, GetParam() != "reserve") << "the workloads meet no shortage";
+  EXPECT_EQ(pauses_ > 0, GetParam().policy != "reserve") << "the workloads meet no shortage";
+  EXPECT_EQ(wrapped_ > 1000, GetParam().groups.windowed > 0) << "the workloads hardly go round in rings";
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, RandomSimulation, ::testing::Values("reserve", "plan", "adaptive", "changing"),
-                         [](const auto& info) { return info.param; });
+std::vector<Kind> kinds_of(const std::vector<Simulation::Groups>& all) {
+  std::vector<Kind> kinds;
+  for (const Simulation::Groups& groups : all) {
+    for (const char* policy : {"reserve", "plan", "adaptive", "changing"}) kinds.push_back({policy, groups});
+  }
+  return kinds;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
+  return info.param.name();
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, RandomSimulation, ::testing::ValuesIn(kinds_of({{1, 0}})), name_of);
+INSTANTIATE_TEST_SUITE_P(Windows, RandomSimulation, ::testing::ValuesIn(kinds_of({{0, 1}, {1, 2}, {2, 1}})), name_of);
 
 }  // namespace
 }  // namespace sluice::scheduler
