@@ -40,6 +40,13 @@ std::string spell_byte(uint8_t byte) {
   return {static_cast<char>(0xC0U | (character >> 6U)), static_cast<char>(0x80U | (character & 0x3FU))};
 }
 
+std::string spell_bytes(std::string_view bytes) {
+  std::string spelling;
+  spelling.reserve(bytes.size());
+  for (const char byte : bytes) spelling += spell_byte(static_cast<uint8_t>(byte));
+  return spelling;
+}
+
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
   bytes.reserve(spelling.size());

@@ -14,6 +14,9 @@ namespace sluice::engine {
 /// The spelling of one byte, one or two bytes of UTF-8.
 std::string spell_byte(uint8_t byte);
 
+/// The spelling of all of them.
+std::string spell_bytes(std::string_view bytes);
+
 /// The bytes that `spelling` stands for; nullopt when a character of it is not in the alphabet.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 

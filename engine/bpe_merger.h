@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/counter_random.h"
-#include "engine/bpe_vocabulary.h"
+#include "engine/tokenizer_spec.h"
 
 namespace sluice::engine {
 
@@ -27,17 +27,15 @@ class BpeMerger {
     struct Candidate {
       int32_t rank;
       int32_t at;
-      int32_t left;
-      int32_t right;
+      int32_t merged;
     };
     std::vector<Symbol> symbols;
     std::vector<Candidate> heap;
   };
 
-  BpeMerger(std::span<const std::optional<int32_t>> byte_ids, std::span<const BpeMerge> merges);
+  BpeMerger(BpeSymbols symbols, std::span<const BpeMerge> merges);
 
-  /// Appends the ids of `word`, which has less than 2^31 bytes. O(n log n). A byte without a token is left out, as
-  /// Hugging Face's tokenizers do for a vocabulary without an unknown token.
+  /// Appends the ids of `word`, valid UTF-8 where symbols are characters, of less than 2^31 bytes. O(n log n).
   void encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const;
 
  private:
@@ -57,12 +55,19 @@ class BpeMerger {
     int32_t merged;
   };
 
-  void start(std::string_view word, Scratch& scratch) const;
+  void start_bytes(std::string_view word, Scratch& scratch) const;
+  void start_characters(std::string_view word, Scratch& scratch) const;
+  /// False when some byte of the character has no token; then none is added.
+  bool add_as_bytes(std::string_view character, Scratch& scratch) const;
+  /// nullptr when the pair doesn't merge.
+  const Rule* rule_of(int32_t left, int32_t right) const;
   /// Remembers the pair that begins at `at`, if it can merge.
   void consider(int32_t at, Scratch& scratch) const;
   void merge_all(Scratch& scratch) const;
+  /// Merges the pair that begins where the candidate says, unless it has become another one.
+  bool merge(const Scratch::Candidate& candidate, Scratch& scratch) const;
 
-  std::vector<std::optional<int32_t>> byte_ids_;  // [256]
+  const BpeSymbols symbols_;
   std::unordered_map<Pair, Rule, PairHash> rules_;
 };
 

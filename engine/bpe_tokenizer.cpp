@@ -1,46 +1,27 @@
 #include "engine/bpe_tokenizer.h"
 
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "engine/utf8.h"
 
 namespace sluice::engine {
-namespace {
 
-BpeAddedTokens names_of(const BpeVocabulary& vocabulary) {
-  std::vector<BpeAddedTokens::Name> names;
-  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    const BpeToken& token = vocabulary.tokens[id];
-    const bool is_special = token.kind == BpeTokenKind::kSpecial;
-    if (!is_special && token.kind != BpeTokenKind::kAdded) continue;
-    names.push_back({.text = token.bytes, .id = static_cast<int32_t>(id), .is_special = is_special});
-  }
-  return BpeAddedTokens(std::move(names));
-}
-
-/// The keys point into the vocabulary.
-std::unordered_map<std::string_view, int32_t> whole_words_of(const BpeVocabulary& vocabulary) {
-  std::unordered_map<std::string_view, int32_t> ids;
-  ids.reserve(vocabulary.tokens.size());
-  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    const BpeToken& token = vocabulary.tokens[id];
-    if (token.kind == BpeTokenKind::kWord) ids.emplace(token.bytes, static_cast<int32_t>(id));
-  }
-  return ids;
-}
-
-}  // namespace
-
-BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary, Pretokenizer pretokenizer)
-    : vocabulary_(std::move(vocabulary)),
-      pretokenizer_(std::move(pretokenizer)),
-      adds_bos_(vocabulary_.bos_id && vocabulary_.adds_bos.value_or(pretokenizer_.adds_bos_by_default())),
-      merger_(vocabulary_.byte_ids, vocabulary_.merges),
-      added_(names_of(vocabulary_)),
-      whole_words_(pretokenizer_.takes_whole_words() ? whole_words_of(vocabulary_)
-                                                     : std::unordered_map<std::string_view, int32_t>()) {}
+BpeTokenizer::BpeTokenizer(TokenizerSpec spec)
+    : tokens_(std::move(spec.tokens)),
+      added_(std::move(spec.added)),
+      added_normalized_(std::move(spec.added_normalized)),
+      normalizer_(std::move(spec.normalizer)),
+      pretokenizer_(std::move(spec.pretokenizer)),
+      whole_words_(std::move(spec.model.whole_words)),
+      merger_(std::move(spec.model.symbols), spec.model.merges),
+      bos_id_(spec.bos_id),
+      prefix_ids_(std::move(spec.prefix_ids)),
+      suffix_ids_(std::move(spec.suffix_ids)),
+      end_ids_(std::move(spec.end_ids)),
+      dropped_blanks_(spec.dropped_blanks) {}
 
 Result<std::vector<int32_t>> BpeTokenizer::encode(std::string_view text, SpecialTokens special) const {
   SpecialBytes bytes;
@@ -61,34 +42,53 @@ Result<std::vector<int32_t>> BpeTokenizer::encode(std::span<const TextRun> runs)
 Result<std::vector<int32_t>> BpeTokenizer::encode_whole(std::string_view text, const SpecialBytes& special) const {
   if (text.size() > std::numeric_limits<int32_t>::max()) return invalid_argument("text is longer than 2 GiB");
   if (!is_valid_utf8(text)) return invalid_argument("text is not valid UTF-8");
-  BpeMerger::Scratch scratch;
-  std::vector<int32_t> ids;
+  Encoding out;
   size_t done = 0;
-  while (const std::optional<BpeAddedTokens::Match> name = added_.find(text, done, special)) {
-    SLUICE_RETURN_IF_ERROR(encode_plain(text.substr(done, name->begin - done), scratch, ids));
-    ids.push_back(name->id);
-    done = name->begin + name->size;
+  while (const std::optional<AddedTokens::Match> name = added_.find(text, done, special)) {
+    SLUICE_RETURN_IF_ERROR(encode_plain(text.substr(done, name->begin - done), done == 0, out));
+    out.ids.push_back(name->id);
+    done = name->end;
   }
-  SLUICE_RETURN_IF_ERROR(encode_plain(text.substr(done), scratch, ids));
-  return ids;
+  SLUICE_RETURN_IF_ERROR(encode_plain(text.substr(done), done == 0, out));
+  return std::move(out.ids);
 }
 
-const BpeToken& BpeTokenizer::token(int32_t id) const {
+const TokenText& BpeTokenizer::token(int32_t id) const {
   SLUICE_CHECK(id >= 0 && id < vocab_size());
-  return vocabulary_.tokens[static_cast<size_t>(id)];
+  return tokens_[static_cast<size_t>(id)];
 }
 
-Status BpeTokenizer::encode_plain(std::string_view text, BpeMerger::Scratch& scratch, std::vector<int32_t>& ids) const {
+Status BpeTokenizer::encode_plain(std::string_view text, bool begins_text, Encoding& out) const {
   if (text.empty()) return {};
-  return pretokenizer_.split(text, [&](std::string_view word) { encode_word(word, scratch, ids); });
+  if (normalizer_.is_identity()) return encode_normalized(text, begins_text, out);
+  SLUICE_ASSIGN_OR_RETURN(const std::string normalized, normalizer_.apply(text));
+  return encode_normalized(normalized, begins_text, out);
 }
 
-void BpeTokenizer::encode_word(std::string_view word, BpeMerger::Scratch& scratch, std::vector<int32_t>& ids) const {
-  if (const auto whole = whole_words_.find(word); whole != whole_words_.end()) {
-    ids.push_back(whole->second);
-    return;
+Status BpeTokenizer::encode_normalized(std::string_view text, bool begins_text, Encoding& out) const {
+  const SpecialBytes none;
+  size_t done = 0;
+  while (const std::optional<AddedTokens::Match> name = added_normalized_.find(text, done, none)) {
+    SLUICE_RETURN_IF_ERROR(encode_words(text.substr(done, name->begin - done), begins_text && done == 0, out));
+    out.ids.push_back(name->id);
+    done = name->end;
   }
-  merger_.encode(word, scratch, ids);
+  return encode_words(text.substr(done), begins_text && done == 0, out);
+}
+
+Status BpeTokenizer::encode_words(std::string_view text, bool begins_text, Encoding& out) const {
+  return pretokenizer_.split(text, begins_text, [&](std::string_view word) { encode_word(word, out); });
+}
+
+void BpeTokenizer::encode_word(std::string_view word, Encoding& out) const {
+  if (!whole_words_.empty()) {
+    const auto whole = whole_words_.find(word);
+    if (whole != whole_words_.end()) {
+      out.ids.push_back(whole->second);
+      return;
+    }
+  }
+  merger_.encode(word, out.scratch, out.ids);
 }
 
 }  // namespace sluice::engine

@@ -38,6 +38,17 @@ GgufFile::GgufFile(GgufFile&&) noexcept = default;
 GgufFile& GgufFile::operator=(GgufFile&&) noexcept = default;
 GgufFile::~GgufFile() = default;
 
+Result<GgufFile> GgufFile::open_metadata(const std::string& path) {
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> mapped, MappedFile::open(path));
+  Result<GgufContents> contents = parse_gguf_metadata(mapped->bytes());
+  if (!contents.ok()) return contents.status().with_context(path);
+  GgufFile file;
+  file.path_ = path;
+  file.metadata_ = std::move(contents->metadata);
+  file.files_.push_back(std::move(mapped));
+  return file;
+}
+
 Result<GgufFile> GgufFile::open(const std::string& path) {
   GgufFile file;
   file.path_ = path;

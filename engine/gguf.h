@@ -33,6 +33,8 @@ class GgufFile final : public TensorSource {
   /// `path` is the file, or any part of a split model (see gguf_parts.h). Errors name the file and what is wrong with
   /// it on one line.
   static Result<GgufFile> open(const std::string& path);
+  /// Only the metadata, of a file whose tensors may be cut off or unknown: tensors() is empty.
+  static Result<GgufFile> open_metadata(const std::string& path);
 
   GgufFile(GgufFile&&) noexcept;
   GgufFile& operator=(GgufFile&&) noexcept;

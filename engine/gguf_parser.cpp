@@ -288,6 +288,25 @@ Status read_version(ByteCursor& cursor) {
   return invalid_argument("GGUF version " + std::to_string(version) + " is not supported, only 2 and 3 are");
 }
 
+struct Counts {
+  uint64_t tensors = 0;
+  uint64_t metadata = 0;
+};
+
+Result<Counts> read_counts(ByteCursor& cursor) {
+  SLUICE_RETURN_IF_ERROR(read_version(cursor));
+  Counts counts;
+  SLUICE_ASSIGN_OR_RETURN(counts.tensors, cursor.read<uint64_t>());
+  SLUICE_ASSIGN_OR_RETURN(counts.metadata, cursor.read<uint64_t>());
+  return counts;
+}
+
+Status read_metadata(ByteCursor& cursor, uint64_t count, std::map<std::string_view, GgufValue>& metadata) {
+  SLUICE_RETURN_IF_ERROR(check_count("metadata entries", count, kMetadataBytesMin, cursor));
+  for (uint64_t i = 0; i < count; ++i) SLUICE_RETURN_IF_ERROR(read_metadata_entry(cursor, metadata));
+  return Status();
+}
+
 Status attach_tensors(std::vector<TensorHeader> headers, std::span<const std::byte> data, uint64_t alignment,
                       GgufContents& contents) {
   for (TensorHeader& header : headers) SLUICE_RETURN_IF_ERROR(place_tensor(header, data, alignment));
@@ -309,20 +328,26 @@ std::span<const std::byte> data_section(std::span<const std::byte> bytes, size_t
 
 }  // namespace
 
+Result<GgufContents> parse_gguf_metadata(std::span<const std::byte> bytes) {
+  ByteCursor cursor(bytes);
+  GgufContents contents;
+  SLUICE_ASSIGN_OR_RETURN(const Counts counts, read_counts(cursor));
+  SLUICE_RETURN_IF_ERROR(read_metadata(cursor, counts.metadata, contents.metadata));
+  return contents;
+}
+
 Result<GgufContents> parse_gguf(std::span<const std::byte> bytes) {
   ByteCursor cursor(bytes);
-  SLUICE_RETURN_IF_ERROR(read_version(cursor));
-  SLUICE_ASSIGN_OR_RETURN(const uint64_t tensor_count, cursor.read<uint64_t>());
-  SLUICE_ASSIGN_OR_RETURN(const uint64_t metadata_count, cursor.read<uint64_t>());
-  SLUICE_RETURN_IF_ERROR(check_count("metadata entries", metadata_count, kMetadataBytesMin, cursor));
-  SLUICE_RETURN_IF_ERROR(check_count("tensors", tensor_count, kTensorBytesMin, cursor));
-
   GgufContents contents;
-  for (uint64_t i = 0; i < metadata_count; ++i) SLUICE_RETURN_IF_ERROR(read_metadata_entry(cursor, contents.metadata));
+  SLUICE_ASSIGN_OR_RETURN(const Counts counts, read_counts(cursor));
+  SLUICE_RETURN_IF_ERROR(check_count("tensors", counts.tensors, kTensorBytesMin, cursor));
+  SLUICE_RETURN_IF_ERROR(read_metadata(cursor, counts.metadata, contents.metadata));
   SLUICE_ASSIGN_OR_RETURN(const uint64_t alignment, alignment_of(contents.metadata));
 
   std::vector<TensorHeader> headers;
-  for (uint64_t i = 0; i < tensor_count; ++i) SLUICE_RETURN_IF_ERROR(read_tensor_header(cursor, bytes.size(), headers));
+  for (uint64_t i = 0; i < counts.tensors; ++i) {
+    SLUICE_RETURN_IF_ERROR(read_tensor_header(cursor, bytes.size(), headers));
+  }
   SLUICE_RETURN_IF_ERROR(
       attach_tensors(std::move(headers), data_section(bytes, cursor.position(), alignment), alignment, contents));
   return contents;

@@ -24,4 +24,7 @@ struct GgufContents {
 /// allocated for a count that the bytes left could not hold, so memory stays within a small multiple of `bytes`.
 Result<GgufContents> parse_gguf(std::span<const std::byte> bytes);
 
+/// The same without tensors, of which only the count is looked at; `bytes` may end behind the metadata.
+Result<GgufContents> parse_gguf_metadata(std::span<const std::byte> bytes);
+
 }  // namespace sluice::engine

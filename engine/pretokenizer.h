@@ -1,42 +1,63 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
-#include "engine/pretokenizer_pattern.h"
+#include "engine/text_pattern.h"
 
 namespace sluice::engine {
 
-/// Cuts text into the words that byte-pair merges never cross. Movable; thread-safe.
+/// What becomes of the places where a pattern matches, under the names of Hugging Face's tokenizers.
+enum class SplitBehavior {
+  kIsolated,            ///< each is a piece
+  kRemoved,             ///< they are left out
+  kMergedWithPrevious,  ///< each ends the piece before it
+  kMergedWithNext,      ///< each begins the piece after it
+  kContiguous,          ///< neighbouring ones are one piece
+};
+
+/// When something is put before a piece that does not begin with it already, or with a blank.
+enum class PrefixScheme {
+  kAlways,  ///< before each
+  kFirst,   ///< before the one that begins the text
+};
+
+/// Cuts text into the words that byte-pair merges never cross, and spells them as the vocabulary does. Movable;
+/// thread-safe.
 class Pretokenizer {
  public:
-  /// By the name a GGUF file gives it in tokenizer.ggml.pre; any name but these is refused with the list of them.
-  ///   gpt-2                           the pattern of GPT-2
-  ///   (https://github.com/openai/gpt-2/blob/master/src/encoder.py) smollm                          every digit alone,
-  ///   then the pattern of GPT-2 on each of the pieces llama-bpe, llama3, llama-v3     the pattern of Llama 3 (its
-  ///   tokenizer.json): digits in threes qwen2                           the pattern of Qwen2 (its tokenizer.json):
-  ///   every digit alone
-  static Result<Pretokenizer> create(std::string_view name);
+  struct Split {
+    TextPattern pattern;
+    SplitBehavior behavior = SplitBehavior::kIsolated;
+    bool is_inverted = false;  ///< what lies between matches counts as the matches
+  };
+  struct ReplaceBlanks {
+    std::string by;
+  };
+  struct Prefix {
+    std::string text;
+    PrefixScheme scheme = PrefixScheme::kAlways;
+    /// Also before a piece that begins with it: SentencePiece's dummy prefix.
+    bool is_unconditional = false;
+  };
+  /// Bytes become the characters of GPT-2's alphabet (bpe_alphabet.h).
+  struct SpellBytes {};
+  using Stage = std::variant<Split, ReplaceBlanks, Prefix, SpellBytes>;
+  using WordSink = std::function<void(std::string_view)>;
 
-  /// Gives `sink` the words in order; joined they are `text` again. They point into `text`, which is valid UTF-8.
-  /// Linear in the text.
-  Status split(std::string_view text, const PieceSink& sink) const;
+  /// Each stage works on the pieces of the one before.
+  explicit Pretokenizer(std::vector<Stage> stages) : stages_(std::move(stages)) {}
 
-  /// Whether a word that is a token is taken whole, even if no merges lead to it (Llama 3's tokenizer.json:
-  /// ignore_merges).
-  bool takes_whole_words() const { return takes_whole_words_; }
-  /// Whether prompts begin with bos when the file doesn't say (Llama 3, whose files often don't).
-  bool adds_bos_by_default() const { return adds_bos_by_default_; }
+  /// Gives `sink` the words in order; none is empty, and each lives as long as the call. `text` is valid UTF-8;
+  /// `begins_text` tells whether it begins the whole text. Linear in the text as far as the patterns are.
+  Status split(std::string_view text, bool begins_text, const WordSink& sink) const;
 
  private:
-  Pretokenizer() = default;
-  Status split_from(size_t stage, std::string_view text, const PieceSink& sink) const;
-
-  std::vector<PretokenizerPattern> stages_;  ///< each cuts the pieces of the one before
-  bool takes_whole_words_ = false;
-  bool adds_bos_by_default_ = false;
+  std::vector<Stage> stages_;
 };
 
 }  // namespace sluice::engine

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,22 +27,33 @@ struct TextRun {
   friend bool operator==(const TextRun&, const TextRun&) = default;
 };
 
+/// Blanks that the text of a whole sequence of tokens loses at its beginning, since encoding puts one there.
+struct LeadingBlanks {
+  size_t count_max = 0;
+  bool first_token_only = false;  ///< only those of the first token
+};
+
 /// Text to token ids and back. Immutable, thread-safe.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Byte-level BPE (tokenizer.ggml.model "gpt2") with one of the pre-tokenizers smollm, gpt-2, llama-bpe (also llama3,
-  /// llama-v3), qwen2; anything else is refused by name. A vocabulary that contradicts itself is refused too; errors
+  /// tokenizer.ggml.model "gpt2", byte-level BPE with one of the pre-tokenizers of gguf_pretokenizers.h, or "llama",
+  /// SentencePiece's BPE; anything else is refused by name. A vocabulary that contradicts itself is refused too; errors
   /// name the file and the key. Keeps nothing of the file.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufFile& file);
 
-  /// Ids of `text`, without bos. Text that is not UTF-8 is INVALID_ARGUMENT. Takes time linear in the text, O(n log n)
-  /// within one word.
+  /// The tokenizer.json of a Hugging Face folder, whose model is BPE, with what its tokenizer_config.json says about
+  /// special tokens. A component of another type is refused by name, and so is a vocabulary that contradicts itself;
+  /// errors name the file and the place in it.
+  static Result<std::unique_ptr<Tokenizer>> from_folder(const std::string& folder);
+
+  /// Ids of `text`, without what a prompt begins and ends with. Text that is not UTF-8 is INVALID_ARGUMENT. Takes time
+  /// linear in the text, O(n log n) within one word, as far as the patterns of the tokenizer's file do.
   ///
-  /// Added tokens that are no special ones (type "user defined") are found in any text. A character some byte of which
-  /// has no token loses that byte, as it does in the models' own tokenizers: SmolLM2, for one, has none for six control
-  /// characters.
+  /// Added tokens that are no special ones are found in any text. A character some byte of which has no token loses
+  /// that byte unless there is an unknown token, as it does in the models' own tokenizers: SmolLM2, for one, has none
+  /// for six control characters.
   virtual Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special) const = 0;
 
   /// Ids of the runs' texts as one text: where runs meet makes no difference to words and merges. The name of a special
@@ -52,20 +64,25 @@ class Tokenizer {
   /// The bytes a token stands for, perhaps only part of a character; a special token's name. `id` is in [0,
   /// vocab_size). The bytes live as long as the tokenizer.
   virtual std::string_view token_bytes(int32_t id) const = 0;
-  /// True for tokens that generated text leaves out: those the file marks as control or unknown, and bos and the end
-  /// tokens it names.
+  /// True for tokens that generated text leaves out: those the file marks as control, unknown or special, and bos and
+  /// the end tokens it names.
   virtual bool is_special(int32_t id) const = 0;
 
   virtual int32_t vocab_size() const = 0;
   virtual std::optional<int32_t> bos_id() const = 0;
-  /// Whether a prompt of plain text begins with bos: tokenizer.ggml.add_bos_token; without that key true for llama-bpe
-  /// only, since Llama 3's own tokenizer adds it and its files don't say so. Never true without a bos.
+  /// Whether a prompt of plain text begins with bos, as the file says; a GGUF file that doesn't say means yes for
+  /// SentencePiece's BPE and for the pre-tokenizers of models that want it. Never true without a bos.
   virtual bool adds_bos() const = 0;
   /// Tokens that end a generation, ascending: the file's eos, eot and eom, and the special tokens <|endoftext|>,
-  /// <|im_end|>,
-  /// <|end_of_text|>, <|eot_id|>, <|eom_id|> and <|end|>, since files often name only one of those that their model
-  /// uses.
+  /// <|im_end|>, <|end_of_text|>, <|eot_id|>, <|eom_id|>, <|end|> and <end_of_turn>, since files often name only one of
+  /// those that their model uses.
   virtual std::span<const int32_t> end_ids() const = 0;
+
+  /// What the model's own tokenizer puts before and after a plain text: mostly nothing, or bos before it.
+  virtual std::span<const int32_t> prefix_ids() const { return {}; }
+  virtual std::span<const int32_t> suffix_ids() const { return {}; }
+  /// What Detokenizer leaves out at the beginning of a whole text.
+  virtual LeadingBlanks dropped_blanks() const { return {}; }
 };
 
 }  // namespace sluice::engine

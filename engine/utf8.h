@@ -31,4 +31,16 @@ size_t complete_utf8_prefix(std::string_view bytes);
 /// (https://encoding.spec.whatwg.org).
 std::string sanitize_utf8(std::string_view bytes);
 
+/// The character that begins `text`, which is valid UTF-8 and not empty.
+char32_t first_character(std::string_view text);
+
+/// Bytes of white space (Unicode's White_Space) that begin or end `text`, which is valid UTF-8.
+size_t leading_space_bytes(std::string_view text);
+size_t trailing_space_bytes(std::string_view text);
+
+/// Whether `text`, valid UTF-8, begins or ends with a character of words: a letter, mark, digit or joining punctuation
+/// (Unicode Technical Standard 18, annex C).
+bool begins_with_word(std::string_view text);
+bool ends_in_word(std::string_view text);
+
 }  // namespace sluice::engine

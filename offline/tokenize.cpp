@@ -15,7 +15,7 @@ using engine::SpecialTokens;
 using engine::Tokenizer;
 
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& model_path) {
-  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(model_path));
+  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open_metadata(model_path));
   return Tokenizer::from_gguf(file);
 }
 

@@ -41,7 +41,8 @@ std::string random_text(uint64_t seed) {
 }
 
 TEST(TokenizerFuzz, DecodesWhatItEncodesByteForByte) {
-  for (const std::string_view pre : {"smollm", "gpt-2", "qwen2", "llama-bpe"}) {
+  for (const std::string_view pre : {"smollm", "gpt-2", "deepseek-r1-qwen", "llama-bpe", "default", "falcon",
+                                     "deepseek-llm", "deepseek-coder", "deepseek-v3", "tekken", "gpt-4o"}) {
     VocabularyFile vocabulary(pre);
     vocabulary.merge("t", "h");
     vocabulary.merge("th", "e");

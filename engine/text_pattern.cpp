@@ -1,8 +1,10 @@
-#include "engine/pretokenizer_pattern.h"
+#include "engine/text_pattern.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include <pcre2.h>
 
 #include "base/check.h"
+#include "engine/utf8.h"
 
 namespace sluice::engine {
 namespace {
@@ -23,12 +26,20 @@ using Code = std::unique_ptr<pcre2_code, Free>;
 using MatchData = std::unique_ptr<pcre2_match_data, Free>;
 using MatchContext = std::unique_ptr<pcre2_match_context, Free>;
 
-Code compile(std::string_view regex) {
+Result<Code> compile_code(std::string_view regex, uint32_t options) {
   int error = 0;
   PCRE2_SIZE error_offset = 0;
-  Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(regex.data()), regex.size(), PCRE2_UTF | PCRE2_UCP, &error,
-                          &error_offset, nullptr));
-  SLUICE_CHECK(code != nullptr);
+  // PCRE2 takes a pointer even where the size is 0.
+  const auto* const begin = reinterpret_cast<PCRE2_SPTR>(regex.empty() ? "" : regex.data());
+  Code code(pcre2_compile(begin, regex.size(), PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | options, &error, &error_offset,
+                          nullptr));
+  if (code == nullptr) {
+    std::array<PCRE2_UCHAR, 256> message{};
+    pcre2_get_error_message(error, message.data(), message.size());
+    return invalid_argument(
+        "the regular expression can't be compiled: " + std::string(reinterpret_cast<const char*>(message.data())) +
+        " at byte " + std::to_string(error_offset));
+  }
   // Where the system forbids machine code this fails, and the interpreter, which gives the same matches, is used.
   static_cast<void>(pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE));
   return code;
@@ -78,33 +89,59 @@ class Matcher {
 
 }  // namespace
 
-class PretokenizerPattern::Compiled {
+class TextPattern::Compiled {
  public:
-  explicit Compiled(std::string_view regex) : code_(compile(regex)) {}
+  explicit Compiled(Code code) : code_(std::move(code)) {}
   const pcre2_code& code() const { return *code_; }
 
  private:
   Code code_;
 };
 
-PretokenizerPattern::PretokenizerPattern(std::string_view regex) : compiled_(std::make_unique<Compiled>(regex)) {}
-PretokenizerPattern::PretokenizerPattern(PretokenizerPattern&&) noexcept = default;
-PretokenizerPattern& PretokenizerPattern::operator=(PretokenizerPattern&&) noexcept = default;
-PretokenizerPattern::~PretokenizerPattern() = default;
+Result<TextPattern> TextPattern::compile(std::string_view regex, unsigned options) {
+  SLUICE_ASSIGN_OR_RETURN(Code code, compile_code(regex, options));
+  return TextPattern(std::make_unique<Compiled>(std::move(code)));
+}
 
-Status PretokenizerPattern::split(std::string_view text, const PieceSink& sink) const {
+Result<TextPattern> TextPattern::compile(std::string_view regex) {
+  return compile(regex, PCRE2_UCP | PCRE2_MULTILINE);
+}
+
+Result<TextPattern> TextPattern::literal(std::string_view text) {
+  return compile(text, PCRE2_LITERAL);
+}
+
+TextPattern::TextPattern(std::unique_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
+TextPattern::TextPattern(TextPattern&&) noexcept = default;
+TextPattern& TextPattern::operator=(TextPattern&&) noexcept = default;
+TextPattern::~TextPattern() = default;
+
+Status TextPattern::split(std::string_view text, const PartSink& sink) const {
+  if (text.empty()) return {};
   Matcher matcher(compiled_->code(), text);
-  size_t done = 0;
-  while (done < text.size()) {
-    const int found = matcher.find_from(done);
+  size_t done = 0;  // what lies before has gone to the sink
+  size_t from = 0;  // where the next match may begin
+  std::optional<size_t> last_match_end;
+  while (from <= text.size()) {
+    const int found = matcher.find_from(from);
     if (found == PCRE2_ERROR_NOMATCH) break;
-    if (found < 0) return internal_error("pre-tokenizer: PCRE2 error " + std::to_string(found));
-    SLUICE_CHECK(matcher.end() > matcher.begin());
-    if (matcher.begin() > done) sink(text.substr(done, matcher.begin() - done));
-    sink(text.substr(matcher.begin(), matcher.end() - matcher.begin()));
-    done = matcher.end();
+    if (found < 0) return internal_error("regular expression: PCRE2 error " + std::to_string(found));
+    const size_t begin = matcher.begin();
+    const size_t end = matcher.end();
+    // \K in a look-around can put a match before the place where the search began, or its end before its beginning.
+    if (begin < done || end < begin) return internal_error("regular expression: a match goes backwards");
+    if (begin == end && last_match_end == end) {
+      // An empty match right behind a match would come again and again.
+      if (from == text.size()) break;
+      from += utf8_step(text.substr(from)).size;
+      continue;
+    }
+    if (begin > done) sink({.text = text.substr(done, begin - done), .is_match = false});
+    sink({.text = text.substr(begin, end - begin), .is_match = true});
+    done = from = end;
+    last_match_end = end;
   }
-  if (done < text.size()) sink(text.substr(done));
+  if (done < text.size()) sink({.text = text.substr(done), .is_match = false});
   return {};
 }
 
