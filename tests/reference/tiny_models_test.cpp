@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,13 +27,18 @@ struct TinyModel {
   std::string isa;
 };
 
+void PrintTo(const TinyModel& model, std::ostream* out) {
+  *out << model.name << " from " << model.source << " with " << model.isa;
+}
+
 std::string path_of(const TinyModel& model) {
-  return model.source == "gguf" ? std::string(SLUICE_TINY_GGUF) + "/" + model.name + ".gguf"
-                                : SLUICE_SOURCE_DIR "/tests/data/tiny/" + model.name;
+  if (model.source == "gguf") return SLUICE_TINY "/" + model.name + ".gguf";
+  return (model.name == "phi3" ? SLUICE_TINY "/" : SLUICE_SOURCE_DIR "/tests/data/tiny/") + model.name;
 }
 
 json expected_of(const TinyModel& model) {
-  std::ifstream file(SLUICE_SOURCE_DIR "/tests/data/tiny/" + model.name + "/expected.json");
+  const std::string folder = model.name == "phi3" ? "llama" : model.name;
+  std::ifstream file(SLUICE_SOURCE_DIR "/tests/data/tiny/" + folder + "/expected.json");
   return json::parse(file);
 }
 
@@ -135,9 +141,9 @@ TEST_P(TinyModels, GiveTheSameInSlicesAsAtOnce) {
 std::vector<TinyModel> all_models() {
   std::vector<TinyModel> models;
   for (const char* name :
-       {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "qwen2", "qwen3", "qwen3-moe"}) {
+       {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "phi3", "qwen2", "qwen3", "qwen3-moe"}) {
     for (const CpuIsa isa : available_cpu_isas()) {
-      models.push_back({name, "gguf", std::string(cpu_isa_name(isa))});
+      for (const char* source : {"folder", "gguf"}) models.push_back({name, source, std::string(cpu_isa_name(isa))});
     }
   }
   return models;
