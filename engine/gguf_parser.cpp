@@ -217,8 +217,8 @@ Result<uint64_t> size_of(const StoredTensor& tensor, uint64_t file_size) {
     return invalid_argument("rows of " + std::to_string(tensor.row_length()) + " elements do not divide into " +
                             tensor_type_name(tensor.type) + " blocks of " + std::to_string(traits.block_elements));
   }
-  // No type packs more than two elements into a byte, so the limit on elements keeps the products below far from 2^63.
-  const auto elements_max = static_cast<int64_t>(std::min(file_size, uint64_t{1} << 58) * 2);
+  // No type packs more than four elements into a byte, so the limit on elements keeps the products below far from 2^63.
+  const auto elements_max = static_cast<int64_t>(std::min(file_size, uint64_t{1} << 58) * 4);
   int64_t elements = 1;
   for (const int64_t length : tensor.shape) {
     if (length > elements_max / elements) return invalid_argument("its shape needs more bytes than the file has");

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/quant_scheme.h"
+#include "engine/quantized_block.h"
 
 namespace sluice::engine {
 namespace {
@@ -26,13 +28,6 @@ uint16_t load_u16(const std::byte* bytes) {
   return value;
 }
 
-float low_nibble(std::byte b) {
-  return static_cast<float>(std::to_integer<int>(b & std::byte{0x0f}));
-}
-float high_nibble(std::byte b) {
-  return static_cast<float>(std::to_integer<int>(b >> 4));
-}
-
 void decode_f32(const std::byte* block, float* out) {
   std::memcpy(out, block, sizeof *out);
 }
@@ -43,73 +38,19 @@ void decode_bf16(const std::byte* block, float* out) {
   *out = bf16_to_float(load_u16(block));
 }
 
-void decode_q4_0(const std::byte* block, float* out) {
-  const float scale = half_to_float(load_u16(block));
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * (low_nibble(block[2 + i]) - 8.0F);
-    out[i + 16] = scale * (high_nibble(block[2 + i]) - 8.0F);
-  }
-}
-
-void decode_q4_1(const std::byte* block, float* out) {
-  const float scale = half_to_float(load_u16(block));
-  const float minimum = half_to_float(load_u16(block + 2));
-  for (int i = 0; i < 16; ++i) {
-    out[i] = scale * low_nibble(block[4 + i]) + minimum;
-    out[i + 16] = scale * high_nibble(block[4 + i]) + minimum;
-  }
-}
-
-/// out = scale * (q - zero) + minimum
-void decode_five_bits(const std::byte* fifths, float scale, float zero, float minimum, float* out) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, fifths, sizeof bits);
-  const std::byte* nibbles = fifths + sizeof bits;
-  for (int i = 0; i < 16; ++i) {
-    const float low = low_nibble(nibbles[i]) + ((bits >> i & 1U) != 0 ? 16.0F : 0.0F);
-    const float high = high_nibble(nibbles[i]) + ((bits >> (i + 16) & 1U) != 0 ? 16.0F : 0.0F);
-    out[i] = scale * (low - zero) + minimum;
-    out[i + 16] = scale * (high - zero) + minimum;
-  }
-}
-
-void decode_q5_0(const std::byte* block, float* out) {
-  decode_five_bits(block + 2, half_to_float(load_u16(block)), 16.0F, 0.0F, out);
-}
-
-void decode_q5_1(const std::byte* block, float* out) {
-  decode_five_bits(block + 4, half_to_float(load_u16(block)), 0.0F, half_to_float(load_u16(block + 2)), out);
-}
-
-void decode_q8_0(const std::byte* block, float* out) {
-  const float scale = half_to_float(load_u16(block));
-  for (int i = 0; i < 32; ++i) {
-    out[i] = scale * static_cast<float>(static_cast<int8_t>(std::to_integer<uint8_t>(block[2 + i])));
-  }
-}
-
 using BlockDecoder = void (*)(const std::byte* block, float* out);
 
-BlockDecoder decoder_of(TensorType type) {
-  switch (type) {
-    case TensorType::kF32:
-      return decode_f32;
-    case TensorType::kF16:
-      return decode_f16;
-    case TensorType::kQ4_0:
-      return decode_q4_0;
-    case TensorType::kQ4_1:
-      return decode_q4_1;
-    case TensorType::kQ5_0:
-      return decode_q5_0;
-    case TensorType::kQ5_1:
-      return decode_q5_1;
-    case TensorType::kQ8_0:
-      return decode_q8_0;
-    case TensorType::kBf16:
-      return decode_bf16;
-  }
-  SLUICE_CHECK(false && "a TensorType outside the enum");
+BlockDecoder float_decoder(TensorType type) {
+  if (type == TensorType::kF16) return decode_f16;
+  if (type == TensorType::kBf16) return decode_bf16;
+  SLUICE_CHECK(type == TensorType::kF32);
+  return decode_f32;
+}
+
+void decode_quantized(TensorType type, const std::byte* block, float* out) {
+  QuantizedBlock integers;
+  read_block(type, block, integers);
+  decode_block(type, integers, out);
 }
 
 }  // namespace
@@ -124,7 +65,15 @@ std::optional<TensorType> tensor_type_from_gguf(uint32_t number) {
     case TensorType::kQ5_0:
     case TensorType::kQ5_1:
     case TensorType::kQ8_0:
+    case TensorType::kQ2_K:
+    case TensorType::kQ3_K:
+    case TensorType::kQ4_K:
+    case TensorType::kQ5_K:
+    case TensorType::kQ6_K:
+    case TensorType::kIq4Nl:
+    case TensorType::kIq4Xs:
     case TensorType::kBf16:
+    case TensorType::kMxfp4:
       return type;
   }
   return std::nullopt;
@@ -155,8 +104,24 @@ TensorTypeTraits traits_of(TensorType type) {
       return {32, 24};
     case TensorType::kQ8_0:
       return {32, 34};
+    case TensorType::kQ2_K:
+      return {256, 84};
+    case TensorType::kQ3_K:
+      return {256, 110};
+    case TensorType::kQ4_K:
+      return {256, 144};
+    case TensorType::kQ5_K:
+      return {256, 176};
+    case TensorType::kQ6_K:
+      return {256, 210};
+    case TensorType::kIq4Nl:
+      return {32, 18};
+    case TensorType::kIq4Xs:
+      return {256, 136};
     case TensorType::kBf16:
       return {1, 2};
+    case TensorType::kMxfp4:
+      return {32, 17};
   }
   SLUICE_CHECK(false && "a TensorType outside the enum");
 }
@@ -170,12 +135,15 @@ int64_t tensor_bytes(TensorType type, int64_t elements) {
 void dequantize(TensorType type, std::span<const std::byte> data, std::span<float> out) {
   const TensorTypeTraits traits = traits_of(type);
   SLUICE_CHECK(static_cast<int64_t>(data.size()) == tensor_bytes(type, static_cast<int64_t>(out.size())));
-  const BlockDecoder decode = decoder_of(type);
   const std::byte* block = data.data();
-  for (size_t i = 0; i < out.size(); i += static_cast<size_t>(traits.block_elements)) {
-    decode(block, &out[i]);
-    block += traits.block_bytes;
+  if (is_quantized(type)) {
+    for (size_t i = 0; i < out.size(); i += static_cast<size_t>(traits.block_elements), block += traits.block_bytes) {
+      decode_quantized(type, block, &out[i]);
+    }
+    return;
   }
+  const BlockDecoder decode = float_decoder(type);
+  for (size_t i = 0; i < out.size(); ++i, block += traits.block_bytes) decode(block, &out[i]);
 }
 
 float half_to_float(uint16_t bits) {

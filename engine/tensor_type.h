@@ -17,8 +17,18 @@ enum class TensorType : uint32_t {
   kQ5_0 = 6,
   kQ5_1 = 7,
   kQ8_0 = 8,
-  kBf16 = 30
+  kQ2_K = 10,
+  kQ3_K = 11,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kIq4Nl = 20,
+  kIq4Xs = 23,
+  kBf16 = 30,
+  kMxfp4 = 39
 };
+/// Numbers below which all types' lie.
+inline constexpr int32_t kTensorTypeNumbers = 40;
 
 /// nullopt for a number Sluice can't compute with.
 std::optional<TensorType> tensor_type_from_gguf(uint32_t number);
@@ -35,12 +45,10 @@ TensorTypeTraits traits_of(TensorType type);
 /// Bytes of `elements` elements; `elements` is a multiple of block_elements and at most 2^60.
 int64_t tensor_bytes(TensorType type, int64_t elements);
 
-/// Decodes `out.size()` elements (a multiple of the block) from `data`, exactly as the format defines them, in float32.
-/// Q4_0: 18-byte blocks of 32, half d, nibbles; x = d * (q - 8). Q4_1: 20 bytes, half d, half m, nibbles; x = d * q +
-/// m. In both, the low nibbles are elements 0..15 and the high ones 16..31. Q5_0 and Q5_1 are the same with a uint32
-/// before the nibbles, whose bit i is the fifth of element i; x = d * (q - 16) and x = d * q + m. Q8_0: 34 bytes, half
-/// d, 32 int8; x = d * q. All numbers are little-endian. `data` has exactly the bytes of `out.size()` elements; it need
-/// not be aligned.
+/// Decodes `out.size()` elements (a multiple of the block) from `data`, exactly as the format defines them, in float32
+/// (the reference is the gguf package's gguf.quants.dequantize()). What blocks of the quantised types hold is told in
+/// quantized_block.h. All numbers are little-endian. `data` has exactly the bytes of `out.size()` elements; it need not
+/// be aligned.
 void dequantize(TensorType type, std::span<const std::byte> data, std::span<float> out);
 
 // IEEE 754 binary16 and the upper half of a binary32. Subnormals and infinities are kept; a NaN stays a (quiet) NaN

@@ -40,13 +40,14 @@ engine::Batch decode_batch(int32_t rows, int32_t context) {
 ProductRig::ProductRig(const OperationSetting& setting, engine::TensorType type, int32_t rows, int32_t length,
                        int32_t columns)
     : backend_(make_backend(setting)), batch_(decode_batch(columns, 1)) {
-  weight_bytes_ = engine::tensor_bytes(type, int64_t{rows} * length);
+  const int64_t stored_bytes = engine::tensor_bytes(type, int64_t{rows} * length);
   // Every byte 0x2c: scales of about 0.06, which give numbers of ordinary size.
-  const std::vector<std::byte> bytes(static_cast<size_t>(weight_bytes_), std::byte{0x2c});
+  const std::vector<std::byte> bytes(static_cast<size_t>(stored_bytes), std::byte{0x2c});
   const engine::StoredTensor tensor{.name = "weights", .type = type, .shape = {length, rows}, .data = bytes};
-  for (int64_t total = 0; total < kWeightsTotal; total += weight_bytes_) {
+  for (int64_t total = 0; total < kWeightsTotal; total += stored_bytes) {
     matrices_.push_back(backend_->add_matrix({{&tensor}}).value());
   }
+  weight_bytes_ = backend_->matrix_size(matrices_.front()).bytes;
   in_ = backend_->add_activation(columns, length).value();
   out_ = backend_->add_activation(columns, rows).value();
   backend_->write(in_, std::vector<float>(static_cast<size_t>(columns) * static_cast<size_t>(length), 0.5F));

@@ -27,7 +27,7 @@ class ProductRig {
 
   /// One product; columns are drawn tokens up to kDrawnMax, tokens of a prompt above.
   void multiply();
-  int64_t weight_bytes() const { return weight_bytes_; }
+  int64_t weight_bytes() const { return weight_bytes_; }  ///< of a matrix, as it lies in memory
 
  private:
   static constexpr int32_t kDrawnMax = 64;

@@ -4,6 +4,13 @@
 #include <cstring>
 
 namespace sluice::engine::cpu {
+namespace {
+
+bool has_half_scales(const PackedPart& part) {
+  return is_quantized(part.type) && packed_layout(part.type).scales() == 2;
+}
+
+}  // namespace
 
 Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   if (tokens <= tokens_ && length <= length_max_) return Status();
@@ -17,6 +24,7 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(elements, "activations"));
   SLUICE_ASSIGN_OR_RETURN(scales_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(sums_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
+  SLUICE_ASSIGN_OR_RETURN(half_sums_, HugeBuffer::allocate(2 * blocks * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(offsets_, HugeBuffer::allocate(blocks * sizeof(int32_t), "activations"));
   return Status();
 }
@@ -26,6 +34,7 @@ void ColumnBuffer::begin(const PackedMatrix& matrix, int32_t decode_count, int32
   length_ = matrix.length;
   has_quantized_ = matrix.has_quantized;
   has_float_ = matrix.has_float;
+  wants_half_sums_ = std::any_of(matrix.parts.begin(), matrix.parts.end(), has_half_scales);
   count_ = count;
   // Where both kinds of tokens are treated alike, and in a matrix that is partly of floats, all count as one kind.
   const bool is_split = kernels_->prompt.exist() && !has_float_;
@@ -55,8 +64,12 @@ void ColumnBuffer::convert(int32_t token, const float* x) {
   const int64_t place = place_of(token);
   if (wants(token, Activations::kBf16)) kernels_->to_halves(x, length_, halves_.as<uint16_t>() + place * kQuantBlock);
   if (!wants(token, Activations::kInt8)) return;
-  kernels_->quantize(x, length_, values_.as<int8_t>() + place * kQuantBlock, scales_.as<float>() + place,
-                     sums_.as<float>() + place, offsets_.as<int32_t>() + place);
+  kernels_->quantize(x, length_,
+                     {.values = values_.as<int8_t>() + place * kQuantBlock,
+                      .scales = scales_.as<float>() + place,
+                      .sums = sums_.as<float>() + place,
+                      .half_sums = wants_half_sums_ ? half_sums_.as<float>() + 2 * place : nullptr,
+                      .offsets = offsets_.as<int32_t>() + place});
 }
 
 // Prompts' columns are counted from the first of them, so that their tiles are whole.
@@ -73,6 +86,7 @@ Columns ColumnBuffer::from(int32_t token) const {
           .values = values_.as<int8_t>() + place * kQuantBlock,
           .scales = scales_.as<float>() + place,
           .sums = sums_.as<float>() + place,
+          .half_sums = half_sums_.as<float>() + 2 * place,
           .offsets = offsets_.as<int32_t>() + place};
 }
 

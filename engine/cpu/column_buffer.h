@@ -47,12 +47,14 @@ class ColumnBuffer {
   int32_t count_ = 0;
   bool has_quantized_ = false;
   bool has_float_ = false;
-  HugeBuffer floats_;   // [tokens, length]
-  HugeBuffer halves_;   // as Columns has them
-  HugeBuffer values_;   // the same
-  HugeBuffer scales_;   // the same
-  HugeBuffer sums_;     // the same
-  HugeBuffer offsets_;  // the same
+  bool wants_half_sums_ = false;
+  HugeBuffer floats_;     // [tokens, length]
+  HugeBuffer halves_;     // as Columns has them
+  HugeBuffer values_;     // the same
+  HugeBuffer scales_;     // the same
+  HugeBuffer sums_;       // the same
+  HugeBuffer half_sums_;  // the same
+  HugeBuffer offsets_;    // the same
 };
 
 }  // namespace sluice::engine::cpu

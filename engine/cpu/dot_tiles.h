@@ -13,8 +13,10 @@ namespace sluice::engine::cpu {
 /// Below so many columns a tile, which always computes 16, costs more than it saves.
 inline constexpr int32_t kTileColumnsMin = 12;
 
-template <typename V, typename T, typename Format>
+template <typename V, typename T, TensorType kType>
 class TileProduct {
+  using Blocks = PackedBlocks<V, kType>;
+
  public:
   TileProduct(const std::byte* panel, const Columns& columns, int32_t count, float* out)
       : panel_(panel), columns_(columns), count_(count), out_(out), block_count_(columns.length / kQuantBlock) {}
@@ -24,7 +26,7 @@ class TileProduct {
       const int32_t blocks = block_count_ - begin < kRun ? block_count_ - begin : kRun;
       unpack(begin, blocks);
       for (int32_t column = 0; column < count_; column += T::kColumns) {
-        later_ = column == 0 ? panel_ + int64_t{begin + blocks} * Format::kBytes : nullptr;
+        later_ = column == 0 ? begin + blocks : kNone;
         add_run(begin, blocks, column);
       }
     }
@@ -34,16 +36,23 @@ class TileProduct {
   static constexpr int32_t kGroup = 4;            // blocks whose tiles are computed before any is added up
   static constexpr int32_t kRun = 16;             // blocks unpacked at a time: 8 KiB, which stay in the L1 cache
   static constexpr int64_t kUnpackedBytes = 512;  // of one block
+  static constexpr int32_t kNone = -1;
+  static constexpr int kScales = Blocks::kScales;
+  using TileSums = int32_t[kScales][T::kColumns * kPanelRows];
 
   void unpack(int32_t begin, int32_t blocks) {
     for (int32_t b = 0; b < blocks; ++b) {
-      const std::byte* block = panel_ + int64_t{begin + b} * Format::kBytes;
-      BlockBytes<V> weights;
-      Format::load_weights(block, weights);
+      typename Blocks::Weights weights;
+      Blocks::load_weights(panel_, begin + b, 0, weights);
 #pragma GCC unroll 8
       for (int i = 0; i < 8; ++i) V::store_bytes(weights_ + b * kUnpackedBytes + 64 * i, weights[i]);
-      V::store(scales_[b], Format::scale(block));
-      if constexpr (Format::kHasMinimum) V::store(minima_[b], Format::minimum(block));
+      BlockScales<V, Blocks> block;
+      block.load(panel_, begin + b, 0);
+#pragma GCC unroll 2
+      for (int half = 0; half < kScales; ++half) {
+        V::store(scales_[b][half], block.scales[half]);
+        if constexpr (Blocks::kHasMinimum) V::store(minima_[b][half], block.minima[half]);
+      }
     }
   }
 
@@ -79,22 +88,35 @@ class TileProduct {
   template <int kSet>
   void multiply(int32_t begin, int32_t b, int32_t column) {
     const int8_t* x = columns_.values + column_place(column, begin + b, block_count_) * kQuantBlock;
-    T::template multiply<kSet>(x, weights_ + b * kUnpackedBytes, sums_[b % (2 * kGroup)]);
+    const std::byte* weights = weights_ + b * kUnpackedBytes;
+    auto& sums = sums_[b % (2 * kGroup)];
+    if constexpr (kScales == 1) {
+      T::template multiply<kSet>(x, weights, sums[0]);
+    } else {
+      T::template multiply_half<0>(x, weights, sums[0]);
+      T::template multiply_half<1>(x + kQuantBlock / 2, weights + kUnpackedBytes / 2, sums[1]);
+    }
   }
 
   // Columns past the last are computed from whatever lies there, and dropped.
-  [[gnu::always_inline]] void add_tile(const int32_t* sums, int32_t begin, int32_t b, int32_t column,
+  [[gnu::always_inline]] void add_tile(const TileSums& sums, int32_t begin, int32_t b, int32_t column,
                                        typename V::Float* totals) {
-    if (later_ != nullptr) prefetch_block<Format>(later_ + b * Format::kBytes);
-    const auto scale = V::load(scales_[b]);
-    const auto minimum = Format::kHasMinimum ? V::load(minima_[b]) : V::set(0);
+    if (later_ != kNone) Blocks::prefetch(panel_, later_ + b);
+    BlockScales<V, Blocks> block;
+#pragma GCC unroll 2
+    for (int half = 0; half < kScales; ++half) {
+      block.scales[half] = V::load(scales_[b][half]);
+      if constexpr (Blocks::kHasMinimum) block.minima[half] = V::load(minima_[b][half]);
+    }
     const int64_t first = column_place(column, begin + b, block_count_);
 #pragma GCC unroll 16
     for (int c = 0; c < T::kColumns; ++c) {
       const int64_t place = first + c;
-      auto dot = V::load_int(sums + c * kPanelRows);
-      if constexpr (Format::kHasOffset) dot = V::add_int(dot, V::set_int(columns_.offsets[place]));
-      totals[c] = add_block<V, Format>(totals[c], dot, scale, minimum, columns_, place);
+      typename V::Int dots[kScales];
+#pragma GCC unroll 2
+      for (int half = 0; half < kScales; ++half) dots[half] = V::load_int(sums[half] + c * kPanelRows);
+      if constexpr (!Blocks::kHasMinimum) dots[0] = V::add_int(dots[0], V::set_int(Blocks::offset(columns_, place)));
+      totals[c] = add_block<V, Blocks>(totals[c], dots, block, columns_, place);
     }
   }
 
@@ -103,17 +125,17 @@ class TileProduct {
   const int32_t count_;
   float* const out_;
   const int32_t block_count_;
-  const std::byte* later_ = nullptr;  // the run of blocks that comes next, which is fetched while this one is used
+  int32_t later_ = kNone;  // the run of blocks that comes next, which is fetched while this one is used
   alignas(64) std::byte weights_[kRun * kUnpackedBytes];
-  alignas(64) float scales_[kRun][kPanelRows];
-  alignas(64) float minima_[kRun][kPanelRows];
-  alignas(64) int32_t sums_[2 * kGroup][T::kColumns * kPanelRows];
+  alignas(64) float scales_[kRun][kScales][kPanelRows];
+  alignas(64) float minima_[kRun][kScales][kPanelRows];
+  alignas(64) TileSums sums_[2 * kGroup];
 };
 
-template <typename V, typename T, typename Format>
+template <typename V, typename T, TensorType kType>
 void dot_tiles(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
-  if (count < kTileColumnsMin) return dot_bytes<V, Format>(panel, columns, count, out);
-  TileProduct<V, T, Format>(panel, columns, count, out).run();
+  if (count < kTileColumnsMin) return dot_bytes<V, kType>(panel, columns, count, out);
+  TileProduct<V, T, kType>(panel, columns, count, out).run();
 }
 
 }  // namespace sluice::engine::cpu

@@ -27,25 +27,39 @@ typename V::Float exponential(typename V::Float x) {
   return V::mul(p, V::power_of_two(n));
 }
 
+/// to [half a block] = x * inverse, rounded; returns lanes' sums of it: small integers, so exact in any order.
 template <typename V>
-void quantize(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets) {
+[[gnu::always_inline]] inline typename V::Float quantize_half(const float* x, typename V::Float inverse, int8_t* to) {
+  auto sum = V::set(0);
+  for (int i = 0; i < kQuantBlock / 2; i += V::kLanes) {
+    const auto rounded = V::round(V::mul(V::load(x + i), inverse));
+    V::store_int8(to + i, rounded);
+    sum = V::add(sum, rounded);
+  }
+  return sum;
+}
+
+template <typename V>
+void quantize(const float* x, int32_t length, const QuantizedColumn& to) {
+  int8_t* values = to.values;
   for (int32_t block = 0; block < length / kQuantBlock;
        ++block, x += kQuantBlock, values += kQuantBlock * kColumnLanes) {
     auto largest = V::set(0);
     for (int i = 0; i < kQuantBlock; i += V::kLanes) largest = V::max(largest, V::abs(V::load(x + i)));
     const float top = V::max_of(largest);
     const auto inverse = V::set(top > 0 ? 127.0F / top : 0.0F);
-    auto sum = V::set(0);
-    for (int i = 0; i < kQuantBlock; i += V::kLanes) {
-      const auto rounded = V::round(V::mul(V::load(x + i), inverse));
-      V::store_int8(values + i, rounded);
-      sum = V::add(sum, rounded);  // small integers: exact
-    }
-    const float total = V::sum_of(sum);
+    const auto first = quantize_half<V>(x, inverse, values);
+    const auto second = quantize_half<V>(x + kQuantBlock / 2, inverse, values + kQuantBlock / 2);
+    const float total = V::sum_of(V::add(first, second));
     const int64_t place = int64_t{block} * kColumnLanes;
-    scales[place] = top / 127.0F;
-    sums[place] = scales[place] * total;
-    offsets[place] = -128 * static_cast<int32_t>(total);
+    const float scale = top / 127.0F;
+    to.scales[place] = scale;
+    to.sums[place] = scale * total;
+    to.offsets[place] = -128 * static_cast<int32_t>(total);
+    if (to.half_sums == nullptr) continue;
+    const float first_total = V::sum_of(first);
+    to.half_sums[2 * place] = scale * first_total;
+    to.half_sums[2 * place + 1] = scale * (total - first_total);
   }
 }
 

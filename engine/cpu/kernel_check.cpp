@@ -16,9 +16,9 @@ namespace sluice::engine::cpu {
 namespace {
 
 constexpr uint64_t kSeed = 20;
-constexpr int32_t kBlocks = 3;
-constexpr int32_t kLength = kBlocks * kQuantBlock;
-constexpr int32_t kColumns = 17;  // more than a tile
+constexpr int32_t kLength = 3 * kQuantBlock;            // of types with small blocks
+constexpr int32_t kLengthMax = kQuantBlockElementsMax;  // of the others, one block
+constexpr int32_t kColumns = 17;                        // more than a tile
 
 /// Numbers from a fixed sequence.
 class Numbers {
@@ -31,15 +31,19 @@ class Numbers {
     for (float& value : values) value = between(low, high);
     return values;
   }
-  /// Two panels' blocks of bytes up to `byte_max` that end with `half_count` half floats of ordinary size.
-  std::vector<std::byte> panels(int64_t block_bytes, float byte_max, int32_t half_count) {
-    std::vector<std::byte> bytes(static_cast<size_t>(2 * block_bytes * kBlocks));
-    for (std::byte& byte : bytes) byte = static_cast<std::byte>(static_cast<int32_t>(between(0, byte_max)));
-    for (int32_t block = 1; block <= 2 * kBlocks; ++block) {
-      std::byte* halves = bytes.data() + block * block_bytes - 2 * half_count;
-      for (int32_t i = 0; i < half_count; ++i) {
-        const uint16_t half = float_to_half(between(-0.2F, 0.2F));
-        std::memcpy(halves + 2 * i, &half, sizeof(half));
+  /// `panel_count` panels of rows of `length`: any quants and any scales of groups, and d and m that make weights of
+  /// ordinary size of them.
+  std::vector<std::byte> panels(TensorType type, int32_t panel_count, int32_t length) {
+    const PackedLayout layout = packed_layout(type);
+    const int32_t units = panel_count * length / (layout.scheme.blocks * kQuantBlock);
+    std::vector<std::byte> bytes(static_cast<size_t>(units * layout.bytes()));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(static_cast<int32_t>(between(0, 255)));
+    const float largest = layout.scheme.groups > 0 ? 0.002F : 0.2F;
+    for (int64_t unit = 0; unit < units; ++unit) {
+      for (int64_t at = layout.scales_at(); at < layout.bytes(); at += 2) {
+        const float value = between(-largest, largest);
+        const uint16_t bits = layout.scheme.has_bf16_scale ? float_to_bf16(value) : float_to_half(value);
+        std::memcpy(bytes.data() + unit * layout.bytes() + at, &bits, sizeof(bits));
       }
     }
     return bytes;
@@ -57,19 +61,21 @@ struct CheckedProducts {
   PanelProducts second;
 };
 
-/// As the backend computes them, with the columns x [kColumns][kLength]; prompts only where they are computed apart.
+/// As the backend computes them, with the columns x [kColumns][part.length]; prompts only where they are computed
+/// apart.
 Result<CheckedProducts> multiply(const Kernels& kernels, TokenKind kind, const PackedPart& part, const float* x) {
   PackedMatrix matrix;
-  matrix.length = kLength;
+  matrix.parts = {part};
+  matrix.length = part.length;
   matrix.has_quantized = true;
   ColumnBuffer columns(kernels);
-  SLUICE_RETURN_IF_ERROR(columns.reserve(kColumns, kLength));
+  SLUICE_RETURN_IF_ERROR(columns.reserve(kColumns, part.length));
   columns.begin(matrix, kind == TokenKind::kDrawn ? kColumns : 0, kColumns);
-  for (int32_t c = 0; c < kColumns; ++c) columns.set(c, x + c * kLength);
+  for (int32_t c = 0; c < kColumns; ++c) columns.set(c, x + c * part.length);
   const PanelPair pair{{&part, 0}, {&part, 1}};
   ProductMemory memory;
   if (columns.decode_count() == 0) {
-    SLUICE_RETURN_IF_ERROR(memory.reserve(kLength));
+    SLUICE_RETURN_IF_ERROR(memory.reserve(part.length));
     kernels.prompt.begin();
     unpack_pair(kernels, pair, memory);
     multiply_unpacked(kernels, columns, {0, kColumns}, memory);
@@ -102,18 +108,6 @@ bool is_close(const CheckedProducts& got, const CheckedProducts& wanted) {
   return is_close(got.first, wanted.first) && is_close(got.second, wanted.second);
 }
 
-struct ProductCheck {
-  TensorType type;
-  int64_t block_bytes;
-  float byte_max;      ///< of the quants
-  int32_t half_count;  ///< at a block's end
-};
-
-constexpr ProductCheck kProducts[] = {{TensorType::kQ4_0, kQ4_0BlockBytes, 255, 16},
-                                      {TensorType::kQ4_1, kQ4_1BlockBytes, 255, 32},
-                                      {TensorType::kQ5_1, kQ5_1BlockBytes, 31, 32},
-                                      {TensorType::kQ8_0, kQ8_0BlockBytes, 255, 16}};
-
 std::vector<float> attend(void (*kernel)(const AttendTask&), const std::vector<std::byte>& cache,
                           const std::vector<float>& queries) {
   constexpr int32_t kHeadDim = 64;
@@ -145,15 +139,16 @@ Status wrong(std::string_view name, std::string_view what) {
 }
 
 Status check_products(const Kernels& kernels, std::string_view name, Numbers& numbers) {
-  const std::vector<float> x = numbers.floats(size_t{kColumns} * kLength, -2, 2);
-  for (const ProductCheck& check : kProducts) {
-    const std::vector<std::byte> panels = numbers.panels(check.block_bytes, check.byte_max, check.half_count);
-    const PackedPart part{.type = check.type, .row_count = 2 * kPanelRows, .length = kLength, .panels = panels.data()};
+  const std::vector<float> x = numbers.floats(size_t{kColumns} * kLengthMax, -2, 2);
+  for (const TensorType type : kQuantizedTypes) {
+    const int32_t length = traits_of(type).block_elements == kQuantBlock ? kLength : kLengthMax;
+    const std::vector<std::byte> panels = numbers.panels(type, 2, length);
+    const PackedPart part{.type = type, .row_count = 2 * kPanelRows, .length = length, .panels = panels.data()};
     SLUICE_ASSIGN_OR_RETURN(const CheckedProducts wanted,
                             multiply(portable_kernels(), TokenKind::kDrawn, part, x.data()));
     for (const TokenKind kind : {TokenKind::kDrawn, TokenKind::kPrompt}) {
       SLUICE_ASSIGN_OR_RETURN(const CheckedProducts got, multiply(kernels, kind, part, x.data()));
-      if (!is_close(got, wanted)) return wrong(name, tensor_type_name(check.type));
+      if (!is_close(got, wanted)) return wrong(name, tensor_type_name(type));
     }
   }
   return Status();

@@ -9,14 +9,21 @@
 
 namespace sluice::engine::cpu {
 
+template <typename V>
+consteval PerType<Dot> dot_floats() {
+  PerType<Dot> dots;
+  dots[TensorType::kF32] = dot_float<V, F32<V>>;
+  dots[TensorType::kF16] = dot_float<V, F16<V>>;
+  dots[TensorType::kBf16] = dot_float<V, Bf16<V>>;
+  return dots;
+}
+
 /// The table of an instruction set: its own products with quantised weights, and what is generic over its vectors.
 template <typename V>
 constexpr Kernels make_kernels(const QuantizedProducts& decode) {
   return {.decode = decode,
           .prompt = {},
-          .dot_f32 = dot_float<V, F32<V>>,
-          .dot_f16 = dot_float<V, F16<V>>,
-          .dot_bf16 = dot_float<V, Bf16<V>>,
+          .dot_float = dot_floats<V>(),
           .quantize = quantize<V>,
           .to_halves = to_halves<V>,
           .put_panel = put_panel<V>,

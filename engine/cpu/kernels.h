@@ -2,9 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cpu/packed_layout.h"
 #include "engine/logit_kernels.h"
+#include "engine/quant_scheme.h"
+#include "engine/tensor_type.h"
 
 // The seam between the CPU backend and its instruction sets. Files compiled for one instruction set include only this
 // and the kernels' own headers, and call no inline function of anybody else's: the linker keeps one copy of such a
@@ -12,19 +17,12 @@
 
 namespace sluice::engine::cpu {
 
-inline constexpr int32_t kPanelRows = 16;    ///< weight rows computed together
-inline constexpr int32_t kQuantBlock = 32;   ///< elements that share a scale
 inline constexpr int32_t kKeySpan = 128;     ///< positions whose attention is one partial result
 inline constexpr int32_t kKeyLanes = 16;     ///< keys of a block that lie side by side, where its size allows
 inline constexpr int32_t kQueryTokens = 32;  ///< tokens of one AttendTask at most
 inline constexpr int32_t kPromptHeadStep = 32;
 inline constexpr int32_t kNoWindow = 0x7fffffff;  ///< AttendTask::window of layers that see the whole context
 
-// Bytes of one block of a packed panel (packed_matrix.h says what they hold).
-inline constexpr int64_t kQ4_0BlockBytes = 256 + 32;
-inline constexpr int64_t kQ4_1BlockBytes = 256 + 64;
-inline constexpr int64_t kQ5_1BlockBytes = 512 + 64;
-inline constexpr int64_t kQ8_0BlockBytes = 512 + 32;
 /// How far products look ahead in their weights, into the next panel at the end: the hardware's prefetcher stops at
 /// every page.
 inline constexpr int64_t kPrefetchBytes = 4096;
@@ -42,7 +40,17 @@ struct Columns {
   const int8_t* values;    // [tokens / 16][blocks][16][32]
   const float* scales;     // [tokens / 16][blocks][16]
   const float* sums;       // the same: scale * sum of the block's values
-  const int32_t* offsets;  // the same: -128 * sum of the block's values
+  const float* half_sums;  // [tokens / 16][blocks][16][2]: of either half of the block, where weights want them
+  const int32_t* offsets;  // [tokens / 16][blocks][16]: -128 * sum of the block's values
+};
+
+/// Where one token's blocks are quantised to: as in Columns, kColumnLanes blocks apart.
+struct QuantizedColumn {
+  int8_t* values;
+  float* scales;
+  float* sums;
+  float* half_sums;  ///< null: not wanted
+  int32_t* offsets;
 };
 
 /// What a product looks at in its Columns.
@@ -111,13 +119,38 @@ using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t cou
 /// For an instruction set that needs no preparation.
 void need_nothing();
 
+/// A function of each type that has one.
+template <typename Function>
+struct PerType {
+  Function functions[kTensorTypeNumbers] = {};
+
+  [[gnu::always_inline]] constexpr Function& operator[](TensorType type) { return functions[static_cast<int>(type)]; }
+  [[gnu::always_inline]] constexpr Function operator[](TensorType type) const {
+    return functions[static_cast<int>(type)];
+  }
+};
+
+/// A type as a type.
+template <TensorType kValue>
+struct TypeTag {
+  static constexpr TensorType kType = kValue;
+};
+
+/// choose(TypeTag) of each quantised type.
+template <typename Function, typename Choose>
+consteval PerType<Function> per_quantized_type(const Choose& choose) {
+  PerType<Function> chosen;
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...> /*all*/) {
+    ((chosen[kQuantizedTypes[kIndex]] = choose(TypeTag<kQuantizedTypes[kIndex]>())), ...);
+  }
+  (std::make_index_sequence<std::size(kQuantizedTypes)>());
+  return chosen;
+}
+
 /// An instruction set's products with quantised weights, and the activations they take.
 struct QuantizedProducts {
   Activations take = Activations::kInt8;
-  Dot q4_0 = nullptr;
-  Dot q4_1 = nullptr;
-  Dot q5_1 = nullptr;
-  Dot q8_0 = nullptr;  ///< Q5_0's too, which is packed alike
+  PerType<Dot> dot;
   /// A thread calls begin before its first product and end after its last; what lies between is kept short.
   void (*begin)() = need_nothing;
   void (*end)() = need_nothing;
@@ -141,10 +174,7 @@ using Unpack = void (*)(const std::byte* panel, int32_t blocks, uint16_t* weight
 /// Products of many columns in bfloat16, for instruction sets with matrix tiles: weights are unpacked once for all of
 /// them.
 struct PromptProducts {
-  Unpack q4_0 = nullptr;
-  Unpack q4_1 = nullptr;
-  Unpack q5_1 = nullptr;
-  Unpack q8_0 = nullptr;
+  PerType<Unpack> unpack;
   /// Each element is summed in one order, whatever else is in its tile.
   void (*multiply)(const PairProduct& task) = nullptr;
   void (*begin)() = need_nothing;  ///< as in QuantizedProducts
@@ -159,12 +189,9 @@ struct Kernels {
   QuantizedProducts decode;
   /// For the tokens of prompts; where there are none, decode's serve those too.
   PromptProducts prompt;
-  Dot dot_f32;
-  Dot dot_f16;
-  Dot dot_bf16;
-  /// One token of blocks from `length` floats, a multiple of 32. Its blocks are kColumnLanes blocks apart, as in
-  /// Columns.
-  void (*quantize)(const float* x, int32_t length, int8_t* values, float* scales, float* sums, int32_t* offsets);
+  PerType<Dot> dot_float;
+  /// One token of blocks from `length` floats, a multiple of 32.
+  void (*quantize)(const float* x, int32_t length, const QuantizedColumn& to);
   /// The same in bfloat16.
   void (*to_halves)(const float* x, int32_t length, uint16_t* halves);
   /// to[c * stride .. + 15] = products[c * 16 .. + 15] + added[0 .. 15]; `added` may be null.

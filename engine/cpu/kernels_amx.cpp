@@ -12,12 +12,10 @@ namespace sluice::engine::cpu {
 const Kernels& amx_kernels() {
   static const Kernels kKernels = [] {
     Kernels kernels = avx512_kernels();
-    kernels.decode = {.q4_0 = dot_tiles<Avx512, AmxTiles, Q4_0Bytes<Avx512>>,
-                      .q4_1 = dot_tiles<Avx512, AmxTiles, Q4_1Bytes<Avx512>>,
-                      .q5_1 = dot_tiles<Avx512, AmxTiles, Q5_1Bytes<Avx512>>,
-                      .q8_0 = dot_tiles<Avx512, AmxTiles, Q8_0Bytes<Avx512>>,
-                      .begin = AmxTiles::begin_bytes,
-                      .end = AmxTiles::end};
+    kernels.decode = {
+        .dot = per_quantized_type<Dot>([](auto type) { return dot_tiles<Avx512, AmxTiles, decltype(type)::kType>; }),
+        .begin = AmxTiles::begin_bytes,
+        .end = AmxTiles::end};
     kernels.prompt = prompt_products<Avx512, AmxTiles>();
     kernels.to_halves = to_halves<Avx512Bf16>;
     kernels.f16.attend_prompt = attend_prompt<Avx512Bf16, AmxTiles, F16>;

@@ -5,10 +5,8 @@
 namespace sluice::engine::cpu {
 
 const Kernels& avx512_kernels() {
-  static constexpr Kernels kKernels = make_kernels<Avx512>({.q4_0 = dot_bytes<Avx512, Q4_0Bytes<Avx512>>,
-                                                            .q4_1 = dot_bytes<Avx512, Q4_1Bytes<Avx512>>,
-                                                            .q5_1 = dot_bytes<Avx512, Q5_1Bytes<Avx512>>,
-                                                            .q8_0 = dot_bytes<Avx512, Q8_0Bytes<Avx512>>});
+  static constexpr Kernels kKernels = make_kernels<Avx512>(
+      {.dot = per_quantized_type<Dot>([](auto type) { return dot_bytes<Avx512, decltype(type)::kType>; })});
   return kKernels;
 }
 

@@ -72,77 +72,83 @@ Portable::Float load_halves(const std::byte* from, int first) {
 
 using Weights = float[kQuantBlock][kPanelRows];
 
-void scale_and_shift(const std::byte* scales, const std::byte* minima, Weights& weights) {
-  for (int row = 0; row < kPanelRows; row += Portable::kLanes) {
-    const Portable::Float scale = load_halves(scales, row);
-    const Portable::Float minimum = minima == nullptr ? Portable::set(0) : load_halves(minima, row);
-    for (auto& of_place : weights) {
-      Portable::store(of_place + row, Portable::fma(Portable::load(of_place + row), scale, minimum));
-    }
-  }
-}
-
-// Four rows' 4-byte groups `group` of a block; byte i of each lane is the row's i-th.
-Portable::Int load_group(const std::byte* block, int group, int row) {
+// Four rows' 4-byte groups `group` of a plane; byte i of each lane is the row's i-th.
+Portable::Int load_group(const std::byte* plane, int group, int row) {
   Portable::Int bytes;
-  std::memcpy(&bytes, block + (group * kPanelRows + row) * 4, sizeof(bytes));
+  std::memcpy(&bytes, plane + (group * kPanelRows + row) * 4, sizeof(bytes));
   return bytes;
 }
 
-void put_bits(Portable::Int group, int shift, int mask, int zero, float* to) {
-  Portable::store(to, __builtin_convertvector(((group >> shift) & mask) - zero, Portable::Float));
+// Four rows' fields of element `k` in a plane of kBits.
+template <int kBits>
+Portable::Int load_fields(const std::byte* plane, int k, int row) {
+  constexpr int kFields = 8 / kBits;
+  const int shift = 8 * (k % 4) + kBits * (k / 4 % kFields);
+  return (load_group(plane, k / 4 / kFields, row) >> shift) & ((1 << kBits) - 1);
 }
 
-void load_nibbles(const std::byte* block, int zero, Weights& weights) {
-  for (int quarter = 0; quarter < 4; ++quarter) {
+Portable::Int look_up(const uint8_t* table, Portable::Int quants) {
+  return Portable::Int{table[quants[0]], table[quants[1]], table[quants[2]], table[quants[3]]};
+}
+
+Portable::Float load_scale_bytes(const std::byte* from) {
+  return Portable::Float{
+      static_cast<float>(std::to_integer<int8_t>(from[0])), static_cast<float>(std::to_integer<int8_t>(from[1])),
+      static_cast<float>(std::to_integer<int8_t>(from[2])), static_cast<float>(std::to_integer<int8_t>(from[3]))};
+}
+
+/// How a unit's block is read, four rows at a time from `row` on.
+template <TensorType kType>
+struct Block {
+  static constexpr PackedLayout kLayout = packed_layout(kType);
+  static constexpr QuantScheme kScheme = kLayout.scheme;
+
+  const std::byte* unit;
+  int32_t block;
+
+  Portable::Float quants(int k, int row) const {
+    Portable::Int quant = load_fields<kLayout.low_bits()>(unit + kLayout.low_plane_at(block), k, row);
+    if constexpr (kLayout.high_bits() > 0) {
+      const std::byte* high = unit + kLayout.high_plane_at(block);
+      quant |= load_fields<kLayout.high_bits()>(high, k, row) << kLayout.low_bits();
+    }
+    if constexpr (kScheme.table != nullptr) quant = look_up(kScheme.table, quant);
+    return __builtin_convertvector(quant - kScheme.zero, Portable::Float);
+  }
+  Portable::Float scale(int half, int row) const {
+    Portable::Float scale;
+    if constexpr (kScheme.has_bf16_scale) {
+      uint16_t d[Portable::kLanes];
+      std::memcpy(d, unit + kLayout.scales_at() + 2 * row, sizeof(d));
+      scale = Portable::load_bf16(d);
+    } else {
+      scale = load_halves(unit + kLayout.scales_at(), row);
+    }
+    if constexpr (kScheme.groups > 0) {
+      scale *= load_scale_bytes(unit + kLayout.scale_bytes_at(block) + half * kPanelRows + row);
+    }
+    return scale;
+  }
+  Portable::Float minimum(int half, int row) const {
+    if constexpr (!kScheme.has_minimum) return Portable::set(0);
+    Portable::Float minimum = load_halves(unit + kLayout.minima_at(), row);
+    if constexpr (kScheme.groups > 0) {
+      minimum *= load_scale_bytes(unit + kLayout.minimum_bytes_at(block) + half * kPanelRows + row);
+    }
+    return minimum;
+  }
+
+  void load(Weights& weights) const {
+    constexpr int kElements = kQuantBlock / kLayout.scales();  // that share a scale
     for (int row = 0; row < kPanelRows; row += Portable::kLanes) {
-      const Portable::Int group = load_group(block, quarter, row);
-      for (int i = 0; i < 4; ++i) {
-        put_bits(group, 8 * i, 0x0f, zero, weights[8 * quarter + i] + row);
-        put_bits(group, 8 * i + 4, 0x0f, zero, weights[8 * quarter + 4 + i] + row);
+      for (int begin = 0; begin < kQuantBlock; begin += kElements) {
+        const Portable::Float s = scale(begin / kElements, row);
+        const Portable::Float m = minimum(begin / kElements, row);
+        for (int k = begin; k < begin + kElements; ++k) {
+          Portable::store(weights[k] + row, Portable::fma(quants(k, row), s, m));
+        }
       }
     }
-  }
-}
-
-struct Q4_0 {
-  static constexpr int64_t kBytes = kQ4_0BlockBytes;
-  static void load_weights(const std::byte* block, Weights& weights) {
-    load_nibbles(block, 8, weights);
-    scale_and_shift(block + 256, nullptr, weights);
-  }
-};
-
-struct Q4_1 {
-  static constexpr int64_t kBytes = kQ4_1BlockBytes;
-  static void load_weights(const std::byte* block, Weights& weights) {
-    load_nibbles(block, 0, weights);
-    scale_and_shift(block + 256, block + 288, weights);
-  }
-};
-
-void load_bytes(const std::byte* block, int zero, Weights& weights) {
-  for (int eighth = 0; eighth < 8; ++eighth) {
-    for (int row = 0; row < kPanelRows; row += Portable::kLanes) {
-      const Portable::Int group = load_group(block, eighth, row);
-      for (int i = 0; i < 4; ++i) put_bits(group, 8 * i, 0xff, zero, weights[4 * eighth + i] + row);
-    }
-  }
-}
-
-struct Q5_1 {
-  static constexpr int64_t kBytes = kQ5_1BlockBytes;
-  static void load_weights(const std::byte* block, Weights& weights) {
-    load_bytes(block, 0, weights);
-    scale_and_shift(block + 512, block + 544, weights);
-  }
-};
-
-struct Q8_0 {
-  static constexpr int64_t kBytes = kQ8_0BlockBytes;
-  static void load_weights(const std::byte* block, Weights& weights) {
-    load_bytes(block, 128, weights);
-    scale_and_shift(block + 512, nullptr, weights);
   }
 };
 
@@ -161,23 +167,23 @@ void add_block(const Weights& weights, const float* x, float* sums) {
 
 // Without instructions for 8-bit products, quantising the activations would cost accuracy and gain nothing: weights
 // become floats, once for all columns.
-template <typename Format>
+template <TensorType kType>
 void dot_quant(const std::byte* panel, const Columns& columns, int32_t count, float* out) {
+  constexpr PackedLayout kLayout = packed_layout(kType);
   std::fill(out, out + count * kPanelRows, 0.0F);
-  for (int32_t begin = 0; begin < columns.length; begin += kQuantBlock) {
+  for (int32_t b = 0; b < columns.length / kQuantBlock; ++b) {
     Weights weights;
-    Format::load_weights(panel + begin / kQuantBlock * Format::kBytes, weights);
+    const std::byte* unit = panel + b / kLayout.scheme.blocks * kLayout.bytes();
+    Block<kType>{unit, b % kLayout.scheme.blocks}.load(weights);
     for (int32_t c = 0; c < count; ++c) {
-      add_block(weights, columns.floats + int64_t{c} * columns.length + begin, out + c * kPanelRows);
+      add_block(weights, columns.floats + int64_t{c} * columns.length + int64_t{b} * kQuantBlock, out + c * kPanelRows);
     }
   }
 }
 
-constexpr Kernels kKernels = make_kernels<Portable>({.take = Activations::kFloat,
-                                                     .q4_0 = dot_quant<Q4_0>,
-                                                     .q4_1 = dot_quant<Q4_1>,
-                                                     .q5_1 = dot_quant<Q5_1>,
-                                                     .q8_0 = dot_quant<Q8_0>});
+constexpr Kernels kKernels = make_kernels<Portable>(
+    {.take = Activations::kFloat,
+     .dot = per_quantized_type<Dot>([](auto type) { return dot_quant<decltype(type)::kType>; })});
 
 }  // namespace
 

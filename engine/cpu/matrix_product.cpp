@@ -9,32 +9,7 @@ constexpr int64_t kTileBytes = 768 << 10;
 constexpr int32_t kTileColumnsMax = 512;
 
 Dot product_of(const Kernels& kernels, TensorType type) {
-  switch (type) {
-    case TensorType::kF32:
-      return kernels.dot_f32;
-    case TensorType::kF16:
-      return kernels.dot_f16;
-    case TensorType::kBf16:
-      return kernels.dot_bf16;
-    case TensorType::kQ4_0:
-      return kernels.decode.q4_0;
-    case TensorType::kQ4_1:
-      return kernels.decode.q4_1;
-    case TensorType::kQ5_1:
-      return kernels.decode.q5_1;
-    case TensorType::kQ5_0:
-    case TensorType::kQ8_0:
-      return kernels.decode.q8_0;
-  }
-  SLUICE_CHECK(false && "a TensorType outside the enum");
-}
-
-Unpack unpack_of(const PromptProducts& products, TensorType type) {
-  if (type == TensorType::kQ4_0) return products.q4_0;
-  if (type == TensorType::kQ4_1) return products.q4_1;
-  if (type == TensorType::kQ5_1) return products.q5_1;
-  SLUICE_CHECK(type == TensorType::kQ5_0 || type == TensorType::kQ8_0);
-  return products.q8_0;
+  return is_quantized(type) ? kernels.decode.dot[type] : kernels.dot_float[type];
 }
 
 int32_t round_up(int32_t count, int32_t multiple) {
@@ -117,7 +92,7 @@ int32_t prompt_tile_columns(int32_t length, int32_t count, int32_t pair_count, i
 void unpack_pair(const Kernels& kernels, const PanelPair& pair, ProductMemory& memory) {
   int32_t index = 0;
   for (const PanelRef& panel : {pair.first, pair.second}) {
-    const Unpack unpack = unpack_of(kernels.prompt, panel.part->type);
+    const Unpack unpack = kernels.prompt.unpack[panel.part->type];
     unpack(panel.data(), panel.part->length / kQuantBlock, memory.weights(index++));
   }
 }

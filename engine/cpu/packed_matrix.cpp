@@ -1,110 +1,117 @@
 #include "engine/cpu/packed_matrix.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/quantized_block.h"
 
 namespace sluice::engine::cpu {
 namespace {
 
-using QuantValues = std::array<uint8_t, kQuantBlock>;  // the stored integers of one block, in order
+constexpr int64_t kGroupBytes = int64_t{kPanelRows} * 4;  // of a register: four elements of each row, or fields of more
+constexpr int64_t kHalfBytes = 2;
 
-// Quants of a packed block.
-constexpr int64_t kNibblesBytes = 256;
-constexpr int64_t kBytesBytes = 512;
-
-int64_t packed_block_bytes(TensorType type) {
-  switch (type) {
-    case TensorType::kQ4_0:
-      return kQ4_0BlockBytes;
-    case TensorType::kQ4_1:
-      return kQ4_1BlockBytes;
-    case TensorType::kQ5_1:
-      return kQ5_1BlockBytes;
-    default:
-      return kQ8_0BlockBytes;
-  }
+/// Four bytes with their low `bits` set.
+constexpr uint32_t four_masks(int32_t bits) {
+  return 0x01010101U * ((1U << bits) - 1);
 }
 
-bool has_nibbles(TensorType type) {
-  return type == TensorType::kQ4_0 || type == TensorType::kQ4_1;
-}
-
-bool has_minimum(TensorType type) {
-  return type == TensorType::kQ4_1 || type == TensorType::kQ5_1;
-}
-
-int64_t quants_bytes(TensorType type) {
-  return has_nibbles(type) ? kNibblesBytes : kBytesBytes;
-}
-
-uint16_t load_u16(const std::byte* from) {
-  uint16_t value = 0;
+template <typename T>
+T load(const void* from) {
+  T value;
   std::memcpy(&value, from, sizeof(value));
   return value;
 }
 
-// The order of nibbles and the place of the scales in a stored block: see dequantize() in engine/tensor_type.h.
-void add_nibbles(const std::byte* nibbles, QuantValues& values) {
-  for (size_t i = 0; i < kQuantBlock / 2; ++i) {
-    values.at(i) = std::to_integer<uint8_t>(nibbles[i] & std::byte{0x0f});
-    values.at(i + kQuantBlock / 2) = std::to_integer<uint8_t>(nibbles[i] >> 4);
+/// Puts `bits` bits of 32 quants, those from bit `first_bit` on, to a row's places in a plane.
+void put_plane(const uint8_t* quants, int32_t first_bit, int32_t bits, std::byte* plane) {
+  const int32_t fields = 8 / bits;
+  for (int32_t group = 0; group < bits; ++group, plane += kGroupBytes) {
+    uint32_t four = 0;
+    for (int32_t i = 0; i < fields; ++i, quants += 4) {
+      four |= (load<uint32_t>(quants) >> first_bit & four_masks(bits)) << bits * i;
+    }
+    std::memcpy(plane, &four, sizeof(four));
   }
 }
 
-void add_fifth_bits(const std::byte* fifths, QuantValues& values) {
-  uint32_t bits = 0;
-  std::memcpy(&bits, fifths, sizeof(bits));
-  for (size_t i = 0; i < kQuantBlock; ++i) values.at(i) = static_cast<uint8_t>(values.at(i) | (bits >> i & 1U) << 4);
-}
-
-QuantValues stored_values(TensorType type, const std::byte* block) {
-  const std::byte* quants = block + (has_minimum(type) ? 4 : 2);
-  QuantValues values{};
-  if (type == TensorType::kQ8_0) {
-    for (size_t i = 0; i < kQuantBlock; ++i) values.at(i) = std::to_integer<uint8_t>(quants[i]) ^ uint8_t { 0x80 };
-    return values;
-  }
-  const bool has_fifth_bits = !has_nibbles(type);
-  add_nibbles(quants + (has_fifth_bits ? 4 : 0), values);
-  if (has_fifth_bits) add_fifth_bits(quants, values);
-  // From 16 in the middle to 128.
-  if (type == TensorType::kQ5_0) {
-    for (uint8_t& value : values) value = static_cast<uint8_t>(value + 112);
-  }
-  return values;
-}
-
-void pack_nibbles(const QuantValues& values, int32_t row, std::byte* target) {
-  for (size_t i = 0; i < kQuantBlock / 2; ++i) {
-    const size_t quarter = i / 4;
-    const size_t low = 8 * quarter + i % 4;
-    target[(quarter * kPanelRows + static_cast<size_t>(row)) * 4 + i % 4] =
-        static_cast<std::byte>(values.at(low) | values.at(low + 4) << 4);
+/// The way back: sets those bits of 32 quants, which are zero so far.
+void add_plane(const std::byte* plane, int32_t first_bit, int32_t bits, uint8_t* quants) {
+  const int32_t fields = 8 / bits;
+  for (int32_t group = 0; group < bits; ++group, plane += kGroupBytes) {
+    const auto four = load<uint32_t>(plane);
+    for (int32_t i = 0; i < fields; ++i, quants += 4) {
+      const uint32_t added = load<uint32_t>(quants) | (four >> bits * i & four_masks(bits)) << first_bit;
+      std::memcpy(quants, &added, sizeof(added));
+    }
   }
 }
 
-void pack_bytes(const QuantValues& values, int32_t row, std::byte* target) {
-  for (size_t i = 0; i < kQuantBlock; ++i) {
-    target[(i / 4 * kPanelRows + static_cast<size_t>(row)) * 4 + i % 4] = static_cast<std::byte>(values.at(i));
+/// Calls body(byte of the unit, element of the block's scales or minima) for each of a row's bytes of groups.
+template <typename Body>
+void for_each_group(const PackedLayout& layout, int32_t row, const Body& body) {
+  for (int32_t group = 0; group < layout.scheme.blocks * layout.scheme.groups; ++group) {
+    body(int64_t{group} * kPanelRows + row, static_cast<size_t>(group));
   }
 }
 
-void pack_block(TensorType type, const std::byte* stored, int32_t row, std::byte* target) {
-  const QuantValues values = stored_values(type, stored);
-  std::byte* scales = target + quants_bytes(type);
-  has_nibbles(type) ? pack_nibbles(values, row, target) : pack_bytes(values, row, target);
-  std::memcpy(scales + 2 * row, stored, 2);
-  if (has_minimum(type)) std::memcpy(scales + 2 * (kPanelRows + row), stored + 2, 2);
+void pack_block(const PackedLayout& layout, const QuantizedBlock& block, int32_t row, std::byte* unit) {
+  for (int32_t b = 0; b < layout.scheme.blocks; ++b) {
+    const uint8_t* quants = &block.quants[static_cast<size_t>(b) * kQuantBlock];
+    put_plane(quants, 0, layout.low_bits(), unit + layout.low_plane_at(b) + 4 * row);
+    if (layout.high_bits() > 0) {
+      put_plane(quants, layout.low_bits(), layout.high_bits(), unit + layout.high_plane_at(b) + 4 * row);
+    }
+  }
+  for_each_group(layout, row, [&](int64_t place, size_t group) {
+    unit[layout.scale_bytes_at(0) + place] = static_cast<std::byte>(block.scales.at(group));
+    if (layout.scheme.has_minimum) {
+      unit[layout.minimum_bytes_at(0) + place] = static_cast<std::byte>(block.minima.at(group));
+    }
+  });
+  std::memcpy(unit + layout.scales_at() + kHalfBytes * row, &block.d, kHalfBytes);
+  if (layout.scheme.has_minimum) std::memcpy(unit + layout.minima_at() + kHalfBytes * row, &block.m, kHalfBytes);
+}
+
+void unpack_block(const PackedLayout& layout, const std::byte* unit, int32_t row, QuantizedBlock& block) {
+  block.quants.fill(0);
+  for (int32_t b = 0; b < layout.scheme.blocks; ++b) {
+    uint8_t* quants = &block.quants[static_cast<size_t>(b) * kQuantBlock];
+    add_plane(unit + layout.low_plane_at(b) + 4 * row, 0, layout.low_bits(), quants);
+    if (layout.high_bits() > 0) {
+      add_plane(unit + layout.high_plane_at(b) + 4 * row, layout.low_bits(), layout.high_bits(), quants);
+    }
+  }
+  for_each_group(layout, row, [&](int64_t place, size_t group) {
+    block.scales.at(group) = std::to_integer<int8_t>(unit[layout.scale_bytes_at(0) + place]);
+    if (layout.scheme.has_minimum) {
+      block.minima.at(group) = std::to_integer<int8_t>(unit[layout.minimum_bytes_at(0) + place]);
+    }
+  });
+  block.d = load<uint16_t>(unit + layout.scales_at() + kHalfBytes * row);
+  if (layout.scheme.has_minimum) block.m = load<uint16_t>(unit + layout.minima_at() + kHalfBytes * row);
 }
 
 void pack_quantized_row(const PackedPart& part, const std::byte* stored, int32_t row, std::byte* target) {
-  const int64_t stored_bytes = traits_of(part.type).block_bytes;
-  const int64_t packed_bytes = packed_block_bytes(part.type);
-  for (int64_t block = 0; block < part.length / kQuantBlock; ++block) {
-    pack_block(part.type, stored + block * stored_bytes, row, target + block * packed_bytes);
+  const PackedLayout layout = packed_layout(part.type);
+  const TensorTypeTraits traits = traits_of(part.type);
+  QuantizedBlock block;
+  for (int32_t k = 0; k < part.length; k += traits.block_elements) {
+    read_block(part.type, stored, block);
+    pack_block(layout, block, row, target);
+    stored += traits.block_bytes;
+    target += layout.bytes();
+  }
+}
+
+void unpack_quantized_row(const PackedPart& part, const std::byte* panel, int32_t row, float* out) {
+  const PackedLayout layout = packed_layout(part.type);
+  const int32_t elements = traits_of(part.type).block_elements;
+  QuantizedBlock block;
+  for (int32_t k = 0; k < part.length; k += elements, panel += layout.bytes()) {
+    unpack_block(layout, panel, row, block);
+    decode_block(part.type, block, out + k);
   }
 }
 
@@ -115,48 +122,18 @@ void pack_float_row(const PackedPart& part, const std::byte* stored, int32_t row
   }
 }
 
-int32_t packed_nibble(const std::byte* block, int32_t row, int32_t k) {
-  const auto byte = std::to_integer<int32_t>(block[(k / 8 * kPanelRows + row) * 4 + k % 4]);
-  return k % 8 < 4 ? byte & 0x0f : byte >> 4;
-}
-
-int32_t packed_byte(const std::byte* block, int32_t row, int32_t k) {
-  return std::to_integer<int32_t>(block[(k / 4 * kPanelRows + row) * 4 + k % 4]);
-}
-
-/// The packed integer that stands for 0.
-int32_t zero_of(TensorType type) {
-  if (has_minimum(type)) return 0;
-  return has_nibbles(type) ? 8 : 128;
-}
-
-void unpack_block(TensorType type, const std::byte* block, int32_t row, float* out) {
-  const std::byte* scales = block + quants_bytes(type);
-  const float d = half_to_float(load_u16(scales + 2 * row));
-  const float m = has_minimum(type) ? half_to_float(load_u16(scales + 2 * (kPanelRows + row))) : 0.0F;
-  for (int32_t k = 0; k < kQuantBlock; ++k) {
-    const int32_t value = has_nibbles(type) ? packed_nibble(block, row, k) : packed_byte(block, row, k);
-    out[k] = d * static_cast<float>(value - zero_of(type)) + m;
-  }
-}
-
 float unpack_float(TensorType type, const std::byte* element) {
-  if (type == TensorType::kF16) return half_to_float(load_u16(element));
-  if (type == TensorType::kBf16) return bf16_to_float(load_u16(element));
-  float value = 0;
-  std::memcpy(&value, element, sizeof(value));
-  return value;
+  if (type == TensorType::kF16) return half_to_float(load<uint16_t>(element));
+  if (type == TensorType::kBf16) return bf16_to_float(load<uint16_t>(element));
+  return load<float>(element);
 }
 
 }  // namespace
 
-bool PackedPart::is_quantized() const {
-  return traits_of(type).block_elements == kQuantBlock;
-}
-
 int64_t PackedPart::panel_bytes() const {
-  if (is_quantized()) return length / kQuantBlock * packed_block_bytes(type);
-  return int64_t{length} * kPanelRows * traits_of(type).block_bytes;
+  const TensorTypeTraits traits = traits_of(type);
+  if (is_quantized()) return length / traits.block_elements * packed_layout(type).bytes();
+  return int64_t{length} * kPanelRows * traits.block_bytes;
 }
 
 void pack_panel(const PackedPart& part, std::span<const std::byte> source, int32_t panel, std::byte* target) {
@@ -179,12 +156,7 @@ void unpack_row(const PackedPart& part, int32_t row, std::span<float> out) {
   SLUICE_CHECK(row >= 0 && row < part.row_count && out.size() == static_cast<size_t>(part.length));
   const std::byte* panel = part.panels + row / kPanelRows * part.panel_bytes();
   const int32_t lane = row % kPanelRows;
-  if (part.is_quantized()) {
-    for (int64_t block = 0; block < part.length / kQuantBlock; ++block) {
-      unpack_block(part.type, panel + block * packed_block_bytes(part.type), lane, out.data() + block * kQuantBlock);
-    }
-    return;
-  }
+  if (part.is_quantized()) return unpack_quantized_row(part, panel, lane, out.data());
   const int64_t bytes = traits_of(part.type).block_bytes;
   for (int64_t k = 0; k < part.length; ++k) {
     out[static_cast<size_t>(k)] = unpack_float(part.type, panel + (k * kPanelRows + lane) * bytes);

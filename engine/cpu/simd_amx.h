@@ -67,6 +67,23 @@ struct AmxTiles {
     }
   }
 
+  /// The same over half a block: k < 16. `x` and `weights` are where the half begins.
+  template <int kSet>
+  static void multiply_half(const int8_t* x, const std::byte* weights, int32_t* sums) {
+    asm volatile("" ::: "memory");
+    _tile_loadd(6, x, 32);
+    _tile_loadd(7, weights, 64);
+    if constexpr (kSet == 0) {
+      _tile_zero(0);
+      _tile_dpbsud(0, 6, 7);
+      _tile_stored(0, sums, 64);
+    } else {
+      _tile_zero(1);
+      _tile_dpbsud(1, 6, 7);
+      _tile_stored(1, sums, 64);
+    }
+  }
+
   /// See PairProduct and EmulatedTiles. All sums stay in registers, and each tile that is loaded is used twice.
   static void multiply_pair(const PairProduct& task) {
     asm volatile("" ::: "memory");
@@ -114,7 +131,8 @@ struct AmxTiles {
   }
 
   // Static, as g++ 12 takes LDTILECFG for a load of 8 bytes, and would not store the rest of a local one.
-  static constexpr TileShapes kByteShapes{.row_bytes = {64, 64, 32, 32, 64, 64}, .rows = {16, 16, 16, 16, 8, 8}};
+  static constexpr TileShapes kByteShapes{.row_bytes = {64, 64, 32, 32, 64, 64, 16, 64},
+                                          .rows = {16, 16, 16, 16, 8, 8, 16, 4}};
   static constexpr TileShapes kFloatShapes{.row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
                                            .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 };

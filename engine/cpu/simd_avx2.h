@@ -76,8 +76,18 @@ struct Avx2 {
   static Int add_int(Int a, Int b) { return _mm256_add_epi32(a, b); }
   static Float to_float(Int x) { return _mm256_cvtepi32_ps(x); }
   static Bytes load_bytes(const std::byte* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
-  static Bytes low_nibbles(Bytes x) { return _mm256_and_si256(x, _mm256_set1_epi8(0x0f)); }
-  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm256_srli_epi16(x, 4)); }
+  static Bytes mask(Bytes x, int byte) { return _mm256_and_si256(x, _mm256_set1_epi8(static_cast<char>(byte))); }
+  static Bytes or_masked(Bytes x, Bytes y, int byte) { return _mm256_or_si256(x, mask(y, byte)); }
+  template <int kBits>
+  static Bytes shift(Bytes x) {
+    if constexpr (kBits > 0) return _mm256_slli_epi16(x, kBits);
+    if constexpr (kBits < 0) return _mm256_srli_epi16(x, -kBits);
+    return x;
+  }
+  static Bytes look_up(const uint8_t* table, Bytes x) {
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))),
+                               x);
+  }
   static Bytes repeat_4(const int8_t* from) {
     int32_t four = 0;
     __builtin_memcpy(&four, from, sizeof(four));

@@ -68,8 +68,19 @@ struct Avx512 {
   static Float to_float(Int x) { return _mm512_cvtepi32_ps(x); }
   static Bytes load_bytes(const std::byte* from) { return _mm512_loadu_si512(from); }
   static void store_bytes(std::byte* to, Bytes x) { _mm512_storeu_si512(to, x); }
-  static Bytes low_nibbles(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(0x0f)); }
-  static Bytes high_nibbles(Bytes x) { return low_nibbles(_mm512_srli_epi16(x, 4)); }
+  static Bytes mask(Bytes x, int byte) { return _mm512_and_si512(x, _mm512_set1_epi8(static_cast<char>(byte))); }
+  static Bytes or_masked(Bytes x, Bytes y, int byte) {
+    return _mm512_ternarylogic_epi32(x, y, _mm512_set1_epi8(static_cast<char>(byte)), 0xf8);
+  }
+  template <int kBits>
+  static Bytes shift(Bytes x) {
+    if constexpr (kBits > 0) return _mm512_slli_epi16(x, kBits);
+    if constexpr (kBits < 0) return _mm512_srli_epi16(x, -kBits);
+    return x;
+  }
+  static Bytes look_up(const uint8_t* table, Bytes x) {
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), x);
+  }
   static Float byte_of(Bytes x, int byte) {
     // Moves the byte down and clears the others: an index with its top bit set gives 0.
     const __m512i lanes = _mm512_set_epi32(12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0, 12, 8, 4, 0);

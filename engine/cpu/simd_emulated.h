@@ -132,12 +132,29 @@ struct Emulated {
     return result;
   }
   static void store_bytes(std::byte* to, const Bytes& x) { std::memcpy(to, x.data(), sizeof(x)); }
-  static Bytes low_nibbles(Bytes x) {
-    for (uint8_t& byte : x) byte &= 0x0f;
+  static Bytes mask(Bytes x, int byte) {
+    for (uint8_t& each : x) each &= static_cast<uint8_t>(byte);
     return x;
   }
-  static Bytes high_nibbles(Bytes x) {
-    for (uint8_t& byte : x) byte = static_cast<uint8_t>(byte >> 4);
+  /// x | (y & byte)
+  static Bytes or_masked(Bytes x, const Bytes& y, int byte) {
+    for (size_t i = 0; i < 4 * Lanes; ++i) x[i] |= static_cast<uint8_t>(y[i] & byte);
+    return x;
+  }
+  /// To the left, or by less than 0 bits to the right, in units of 16 bits: what enters a byte is its neighbour's.
+  template <int kBits>
+  static Bytes shift(Bytes x) {
+    for (size_t i = 0; i < 4 * Lanes; i += 2) {
+      const int pair = x[i] | x[i + 1] << 8;
+      const int shifted = kBits > 0 ? pair << std::max(kBits, 0) : pair >> std::max(-kBits, 0);
+      x[i] = static_cast<uint8_t>(shifted);
+      x[i + 1] = static_cast<uint8_t>(shifted >> 8);
+    }
+    return x;
+  }
+  /// table[x], for x below 16.
+  static Bytes look_up(const uint8_t* table, Bytes x) {
+    for (uint8_t& byte : x) byte = table[byte];
     return x;
   }
   /// Each lane's byte number `byte`.
@@ -218,13 +235,15 @@ struct EmulatedTiles {
   template <int kSet>
   static void multiply(const int8_t* x, const std::byte* weights, int32_t* sums) {
     for (int64_t c = 0; c < kColumns; ++c) {
-      for (int64_t r = 0; r < 16; ++r) {
-        int32_t sum = 0;
-        for (int64_t k = 0; k < 32; ++k) {
-          sum += x[c * 32 + k] * std::to_integer<int32_t>(weights[(k / 4 * 16 + r) * 4 + k % 4]);
-        }
-        sums[c * 16 + r] = sum;
-      }
+      for (int64_t r = 0; r < 16; ++r) sums[c * 16 + r] = sum_of_products(x + c * 32, weights + r * 4, 32);
+    }
+  }
+
+  /// The same over k < 16: x[c] are 16 bytes of each 32, and weights 4 groups.
+  template <int kSet>
+  static void multiply_half(const int8_t* x, const std::byte* weights, int32_t* sums) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      for (int64_t r = 0; r < 16; ++r) sums[c * 16 + r] = sum_of_products(x + c * 32, weights + r * 4, 16);
     }
   }
 
@@ -239,6 +258,12 @@ struct EmulatedTiles {
   }
 
  private:
+  static int32_t sum_of_products(const int8_t* x, const std::byte* weights, int64_t count) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < count; ++k) sum += x[k] * std::to_integer<int32_t>(weights[k / 4 * 64 + k % 4]);
+    return sum;
+  }
+
   static void multiply(const PairProduct& task, const uint16_t* weights, float* out) {
     for (int64_t c = 0; c < int64_t{task.tiles} * kColumns; ++c) {
       const uint16_t* column = task.columns + c / kColumns * task.tile_stride + c % kColumns * 32;

@@ -24,23 +24,17 @@ struct Avx512Emulated : Emulated<16> {
   static constexpr int kParts = 4;
 };
 
-constexpr Kernels kAvx2 = make_kernels<Avx2Emulated>({.q4_0 = dot_pairs<Avx2Emulated, Q4_0Pairs<Avx2Emulated>>,
-                                                      .q4_1 = dot_pairs<Avx2Emulated, Q4_1Pairs<Avx2Emulated>>,
-                                                      .q5_1 = dot_pairs<Avx2Emulated, Q5_1Pairs<Avx2Emulated>>,
-                                                      .q8_0 = dot_pairs<Avx2Emulated, Q8_0Pairs<Avx2Emulated>>});
+constexpr Kernels kAvx2 = make_kernels<Avx2Emulated>(
+    {.dot = per_quantized_type<Dot>([](auto type) { return dot_pairs<Avx2Emulated, decltype(type)::kType>; })});
 
-constexpr Kernels kAvx512 =
-    make_kernels<Avx512Emulated>({.q4_0 = dot_bytes<Avx512Emulated, Q4_0Bytes<Avx512Emulated>>,
-                                  .q4_1 = dot_bytes<Avx512Emulated, Q4_1Bytes<Avx512Emulated>>,
-                                  .q5_1 = dot_bytes<Avx512Emulated, Q5_1Bytes<Avx512Emulated>>,
-                                  .q8_0 = dot_bytes<Avx512Emulated, Q8_0Bytes<Avx512Emulated>>});
+constexpr Kernels kAvx512 = make_kernels<Avx512Emulated>(
+    {.dot = per_quantized_type<Dot>([](auto type) { return dot_bytes<Avx512Emulated, decltype(type)::kType>; })});
 
 constexpr Kernels make_amx() {
   Kernels kernels =
-      make_kernels<Avx512Emulated>({.q4_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_0Bytes<Avx512Emulated>>,
-                                    .q4_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q4_1Bytes<Avx512Emulated>>,
-                                    .q5_1 = dot_tiles<Avx512Emulated, EmulatedTiles, Q5_1Bytes<Avx512Emulated>>,
-                                    .q8_0 = dot_tiles<Avx512Emulated, EmulatedTiles, Q8_0Bytes<Avx512Emulated>>});
+      make_kernels<Avx512Emulated>({.dot = per_quantized_type<Dot>([](auto type) {
+                                      return dot_tiles<Avx512Emulated, EmulatedTiles, decltype(type)::kType>;
+                                    })});
   kernels.prompt = prompt_products<Avx512Emulated, EmulatedTiles>();
   kernels.f16.attend_prompt = attend_prompt<Avx512Emulated, EmulatedTiles, F16>;
   kernels.bf16.attend_prompt = attend_prompt<Avx512Emulated, EmulatedTiles, Bf16>;

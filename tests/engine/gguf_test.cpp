@@ -95,8 +95,8 @@ TEST(GgufParser, RefusesAnAlignmentThatIsNoPowerOfTwo) {
 }
 
 TEST(GgufParser, RefusesUnsupportedWeightsByName) {
-  expect_refused(GgufBuilder().tensor_header("blk.0.ffn_down.weight", {256}, 14, 0).data(256).build(),
-                 "tensor blk.0.ffn_down.weight: weights of Q6_K are not supported");
+  expect_refused(GgufBuilder().tensor_header("blk.0.ffn_down.weight", {256}, 16, 0).data(256).build(),
+                 "tensor blk.0.ffn_down.weight: weights of IQ2_XXS are not supported");
   expect_refused(GgufBuilder().tensor_header("t", {256}, 4000, 0).data(256).build(), "weights of type 4000");
 }
 
@@ -116,6 +116,8 @@ TEST(GgufParser, RefusesShapesThatCannotBe) {
                  "rows of 31 elements do not divide into Q5_0 blocks of 32");
   expect_refused(GgufBuilder().tensor_header("t", {33, 2}, 7, 0).data(64).build(),
                  "rows of 33 elements do not divide into Q5_1 blocks of 32");
+  expect_refused(GgufBuilder().tensor_header("t", {288, 2}, 12, 0).data(512).build(),
+                 "rows of 288 elements do not divide into Q4_K blocks of 256");
 }
 
 TEST(GgufParser, AcceptsATensorUpToTheLastByteAndNotBeyond) {
@@ -125,6 +127,10 @@ TEST(GgufParser, AcceptsATensorUpToTheLastByteAndNotBeyond) {
   EXPECT_TRUE(parse_gguf(GgufBuilder().tensor_header("t", {64}, 6, 0).data(44).build()).ok());
   expect_refused(GgufBuilder().tensor_header("t", {64}, 6, 0).data(43).build(),
                  "tensor t: its 44 bytes at offset 0 lie beyond");
+  // The type with the most elements in a byte.
+  EXPECT_TRUE(parse_gguf(GgufBuilder().tensor_header("t", {1 << 16}, 10, 0).data(21504).build()).ok());
+  expect_refused(GgufBuilder().tensor_header("t", {1 << 16}, 10, 0).data(21503).build(),
+                 "tensor t: its 21504 bytes at offset 0 lie beyond");
   expect_refused(GgufBuilder().tensor_header("t", {16}, kF32, uint64_t{0} - 32).data(64).build(), "lie beyond");
 }
 

@@ -22,12 +22,15 @@ struct TestColumns {
     values.resize(padded * static_cast<size_t>(length));
     scales.resize(padded * static_cast<size_t>(blocks));
     sums.resize(scales.size());
+    half_sums.resize(2 * scales.size());
     offsets.resize(scales.size());
     halves.resize(floats.size());
     for (int32_t c = 0; c < count; ++c) {
       const auto place = static_cast<size_t>(column_place(c, 0, blocks));
       const float* column = &floats[static_cast<size_t>(c) * static_cast<size_t>(length)];
-      kernels.quantize(column, length, &values[place * kQuantBlock], &scales[place], &sums[place], &offsets[place]);
+      kernels.quantize(
+          column, length,
+          {&values[place * kQuantBlock], &scales[place], &sums[place], &half_sums[2 * place], &offsets[place]});
       kernels.to_halves(column, length, &halves[place * kQuantBlock]);
     }
   }
@@ -51,6 +54,7 @@ struct TestColumns {
             .values = values.data(),
             .scales = scales.data(),
             .sums = sums.data(),
+            .half_sums = half_sums.data(),
             .offsets = offsets.data()};
   }
 
@@ -60,26 +64,23 @@ struct TestColumns {
   std::vector<int8_t> values;
   std::vector<float> scales;
   std::vector<float> sums;
+  std::vector<float> half_sums;
   std::vector<int32_t> offsets;
 };
 
-/// What packed blocks of a type look like.
-struct BlockShape {
-  int64_t bytes;
-  int32_t byte_max;    ///< of the quants' bytes
-  int32_t half_count;  ///< half floats at the end
-};
-
-/// A panel of `blocks` packed blocks with any quants and scales of both signs.
-inline std::vector<std::byte> random_panel(const BlockShape& shape, int32_t blocks, Random& random) {
+/// A panel of rows of `length`, a multiple of the type's block, with any quants and scales of both signs.
+inline std::vector<std::byte> random_panel(TensorType type, int32_t length, Random& random) {
+  const PackedLayout layout = packed_layout(type);
+  const int32_t units = length / traits_of(type).block_elements;
   // Kernels may fetch beyond the panel, not read there.
-  std::vector<std::byte> panel(static_cast<size_t>(shape.bytes * blocks));
-  for (std::byte& byte : panel) byte = static_cast<std::byte>(random.integer(0, shape.byte_max));
-  for (int32_t block = 0; block < blocks; ++block) {
-    std::byte* halves = panel.data() + (block + 1) * shape.bytes - 2 * shape.half_count;
-    for (int32_t i = 0; i < shape.half_count; ++i) {
-      const uint16_t half = float_to_half(random.uniform(-0.2F, 0.2F));
-      std::memcpy(halves + 2 * i, &half, sizeof(half));
+  std::vector<std::byte> panel(static_cast<size_t>(layout.bytes() * units));
+  for (std::byte& byte : panel) byte = static_cast<std::byte>(random.integer(0, 255));
+  const float largest = layout.scheme.groups > 0 ? 0.005F : 0.2F;
+  for (int64_t unit = 0; unit < units; ++unit) {
+    for (int64_t at = layout.scales_at(); at < layout.bytes(); at += 2) {
+      const float value = random.uniform(-largest, largest);
+      const uint16_t bits = layout.scheme.has_bf16_scale ? float_to_bf16(value) : float_to_half(value);
+      std::memcpy(panel.data() + unit * layout.bytes() + at, &bits, sizeof(bits));
     }
   }
   return panel;

@@ -44,25 +44,24 @@ std::vector<float> product(Dot dot, const std::vector<std::byte>& panel, const T
   return out;
 }
 
-std::vector<float> product(const QuantizedProducts& products, Dot QuantizedProducts::*type,
-                           const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count) {
+std::vector<float> product(const QuantizedProducts& products, TensorType type, const std::vector<std::byte>& panel,
+                           const TestColumns& columns, int32_t count) {
   products.begin();
-  std::vector<float> out = product(products.*type, panel, columns, count);
+  std::vector<float> out = product(products.dot[type], panel, columns, count);
   products.end();
   return out;
 }
 
 /// Of the panel and of the same once more, `step` tiles of 16 columns at a time; both halves are the same.
-std::vector<float> prompt_product(const PromptProducts& products, Unpack PromptProducts::*type,
-                                  const std::vector<std::byte>& panel, const TestColumns& columns, int32_t count,
-                                  int32_t step = 2) {
+std::vector<float> prompt_product(const PromptProducts& products, TensorType type, const std::vector<std::byte>& panel,
+                                  const TestColumns& columns, int32_t count, int32_t step = 2) {
   const int32_t blocks = columns.length / kQuantBlock;
   const int32_t tiles = (count + 15) / 16;
   std::vector<uint16_t> weights(static_cast<size_t>(columns.length * kPanelRows));
   std::vector<float> out(static_cast<size_t>(tiles * 16 * kPanelRows));
   std::vector<float> again(out.size());
   products.begin();
-  (products.*type)(panel.data(), blocks, weights.data());
+  products.unpack[type](panel.data(), blocks, weights.data());
   for (int32_t tile = 0; tile < tiles; tile += step) {
     const int64_t stride = int64_t{blocks} * kQuantBlock * 16;
     products.multiply({.columns = columns.halves.data() + tile * stride,
@@ -80,39 +79,38 @@ std::vector<float> prompt_product(const PromptProducts& products, Unpack PromptP
   return out;
 }
 
-struct QuantizedCase {
-  const char* name;
-  Dot QuantizedProducts::*type;
-  Unpack PromptProducts::*unpack;
-  BlockShape shape;
-};
-constexpr QuantizedCase kQuantized[] = {
-    {"q4_0", &QuantizedProducts::q4_0, &PromptProducts::q4_0, {kQ4_0BlockBytes, 255, 16}},
-    {"q4_1", &QuantizedProducts::q4_1, &PromptProducts::q4_1, {kQ4_1BlockBytes, 255, 32}},
-    {"q5_1", &QuantizedProducts::q5_1, &PromptProducts::q5_1, {kQ5_1BlockBytes, 31, 32}},
-    {"q8_0", &QuantizedProducts::q8_0, &PromptProducts::q8_0, {kQ8_0BlockBytes, 255, 16}}};
+/// Of rows, by how many blocks they have of a type with small or with large ones.
+std::vector<int32_t> lengths_of(TensorType type, const std::vector<int32_t>& small_block_counts,
+                                const std::vector<int32_t>& large_block_counts) {
+  const int32_t elements = traits_of(type).block_elements;
+  std::vector<int32_t> lengths;
+  for (const int32_t blocks : elements == kQuantBlock ? small_block_counts : large_block_counts) {
+    lengths.push_back(blocks * elements);
+  }
+  return lengths;
+}
 
 TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
-  for (const QuantizedCase& test : kQuantized) {
-    for (const int32_t blocks : {1, 5, 18, 35}) {
-      const auto panel = random_panel(test.shape, blocks, random_);
+  for (const TensorType type : kQuantizedTypes) {
+    for (const int32_t length : lengths_of(type, {1, 5, 18, 35}, {1, 3, 5})) {
+      const auto panel = random_panel(type, length, random_);
       for (const int32_t count : {1, 3, 4, 8, 15, 16, 17, 40}) {
-        SCOPED_TRACE(std::string(test.name) + " blocks " + std::to_string(blocks) + " columns " +
+        SCOPED_TRACE(tensor_type_name(type) + " length " + std::to_string(length) + " columns " +
                      std::to_string(count));
-        const TestColumns columns(native(), count, blocks * kQuantBlock, random_);
-        ASSERT_EQ(product(native().decode, test.type, panel, columns, count),
-                  product(emulated().decode, test.type, panel, columns, count));
+        const TestColumns columns(native(), count, length, random_);
+        ASSERT_EQ(product(native().decode, type, panel, columns, count),
+                  product(emulated().decode, type, panel, columns, count));
         if (!native().prompt.exist()) continue;
-        const std::vector<float> prompt = prompt_product(native().prompt, test.unpack, panel, columns, count);
-        ASSERT_EQ(prompt, prompt_product(native().prompt, test.unpack, panel, columns, count, 1));
-        ASSERT_EQ(prompt, prompt_product(emulated().prompt, test.unpack, panel, columns, count));
+        const std::vector<float> prompt = prompt_product(native().prompt, type, panel, columns, count);
+        ASSERT_EQ(prompt, prompt_product(native().prompt, type, panel, columns, count, 1));
+        ASSERT_EQ(prompt, prompt_product(emulated().prompt, type, panel, columns, count));
       }
     }
   }
 }
 
 TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
-  for (const Dot Kernels::*type : {&Kernels::dot_f32, &Kernels::dot_f16, &Kernels::dot_bf16}) {
+  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBf16}) {
     std::vector<std::byte> panel(100 * kPanelRows * sizeof(float));
     // Halves of both signs below 2, which are as good as floats.
     for (size_t i = 0; i < panel.size(); ++i) {
@@ -120,7 +118,8 @@ TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
     }
     for (const int32_t count : {1, 5, 8, 13}) {
       const TestColumns columns(native(), count, 96, random_);
-      ASSERT_EQ(product(native().*type, panel, columns, count), product(emulated().*type, panel, columns, count));
+      ASSERT_EQ(product(native().dot_float[type], panel, columns, count),
+                product(emulated().dot_float[type], panel, columns, count));
     }
   }
 }
@@ -133,6 +132,7 @@ TEST_P(KernelEmulation, QuantizingIsBitEqual) {
   EXPECT_EQ(one.halves, two.halves);
   EXPECT_EQ(one.scales, two.scales);
   EXPECT_EQ(one.sums, two.sums);
+  EXPECT_EQ(one.half_sums, two.half_sums);
   EXPECT_EQ(one.offsets, two.offsets);
 }
 
@@ -274,17 +274,18 @@ class EmulatedKernels : public ::testing::TestWithParam<CpuIsa> {
 };
 
 TEST_P(EmulatedKernels, MultiplyLikeThePortableKernels) {
-  for (const QuantizedCase& test : kQuantized) {
-    SCOPED_TRACE(test.name);
-    const auto panel = random_panel(test.shape, 6, random_);
+  for (const TensorType type : kQuantizedTypes) {
+    SCOPED_TRACE(tensor_type_name(type));
+    const int32_t length = lengths_of(type, {6}, {2}).front();
+    const auto panel = random_panel(type, length, random_);
     for (const int32_t count : {1, 7, 19}) {
-      TestColumns columns(emulated(), count, 6 * kQuantBlock, random_);
+      TestColumns columns(emulated(), count, length, random_);
       columns.restore_floats(count);
-      const std::vector<float> wanted = product(portable_kernels().decode, test.type, panel, columns, count);
-      const std::vector<float> decoded = product(emulated().decode, test.type, panel, columns, count);
+      const std::vector<float> wanted = product(portable_kernels().decode, type, panel, columns, count);
+      const std::vector<float> decoded = product(emulated().decode, type, panel, columns, count);
       for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(decoded[i], wanted[i], 0.02) << i;
       if (!emulated().prompt.exist()) continue;
-      const std::vector<float> prompt = prompt_product(emulated().prompt, test.unpack, panel, columns, count);
+      const std::vector<float> prompt = prompt_product(emulated().prompt, type, panel, columns, count);
       float largest = 0;
       for (const float value : wanted) largest = std::max(largest, std::abs(value));
       for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(prompt[i], wanted[i], 0.02F * largest) << i;
@@ -324,19 +325,18 @@ TEST_P(EmulatedKernels, PassTheCheckAtStart) {
 TEST_P(EmulatedKernels, FailTheCheckAtStartWhenOneOfThemIsWrong) {
   const auto message_of = [](const Kernels& kernels) { return check_kernels(kernels, "emulated").message(); };
   Kernels broken = emulated();
-  broken.decode.q4_1 = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
-    emulated_kernels(CpuIsa::kAvx512).decode.q4_1(panel, columns, count, out);
+  broken.decode.dot[TensorType::kQ4_K] = [](const std::byte* panel, const Columns& columns, int32_t count, float* out) {
+    emulated_kernels(CpuIsa::kAvx512).decode.dot[TensorType::kQ4_K](panel, columns, count, out);
     out[count * kPanelRows - 1] += 10;
   };
-  EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q4_1"));
+  EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q4_K"));
   broken = emulated();
-  broken.decode.q8_0 = [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count, float* out) {
-    std::fill_n(out, count * kPanelRows, std::nanf(""));
-  };
+  broken.decode.dot[TensorType::kQ8_0] = [](const std::byte* /*panel*/, const Columns& /*columns*/, int32_t count,
+                                            float* out) { std::fill_n(out, count * kPanelRows, std::nanf("")); };
   EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q8_0"));
   if (emulated().prompt.exist()) {
     broken = emulated();
-    broken.prompt.q5_1 = [](const std::byte* /*panel*/, int32_t blocks, uint16_t* weights) {
+    broken.prompt.unpack[TensorType::kQ5_1] = [](const std::byte* /*panel*/, int32_t blocks, uint16_t* weights) {
       std::fill_n(weights, blocks * kQuantBlock * kPanelRows, uint16_t{0});
     };
     EXPECT_THAT(message_of(broken), ::testing::HasSubstr("Q5_1"));
@@ -369,13 +369,13 @@ TEST(TileProducts, AreBitEqualToProductsWithoutTiles) {
   Random random(5);
   const Kernels& tiles = emulated_kernels(CpuIsa::kAmx);
   const Kernels& bytes = emulated_kernels(CpuIsa::kAvx512);
-  for (const QuantizedCase& test : kQuantized) {
-    const auto panel = random_panel(test.shape, 37, random);
+  for (const TensorType type : kQuantizedTypes) {
+    const int32_t length = lengths_of(type, {37}, {5}).front();
+    const auto panel = random_panel(type, length, random);
     for (const int32_t count : {1, 3, 4, 16, 21, 33}) {
-      SCOPED_TRACE(std::string(test.name) + " columns " + std::to_string(count));
-      const TestColumns columns(bytes, count, 37 * kQuantBlock, random);
-      ASSERT_EQ(product(tiles.decode, test.type, panel, columns, count),
-                product(bytes.decode, test.type, panel, columns, count));
+      SCOPED_TRACE(tensor_type_name(type) + " columns " + std::to_string(count));
+      const TestColumns columns(bytes, count, length, random);
+      ASSERT_EQ(product(tiles.decode, type, panel, columns, count), product(bytes.decode, type, panel, columns, count));
     }
   }
 }

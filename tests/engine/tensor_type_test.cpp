@@ -2,8 +2,13 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -59,30 +64,6 @@ TEST(B32_QuantBlocks, d_Q4_0IsCentredOnEight) {
   }
 }
 
-// The format's own definition, element by element.
-float five_bit_value(const std::vector<std::byte>& quants, size_t element) {
-  const int fifth = std::to_integer<int>(quants[element / 8]) >> element % 8 & 1;
-  const int nibbles = std::to_integer<int>(quants[4 + element % 16]);
-  return static_cast<float>((element < 16 ? nibbles & 0x0f : nibbles >> 4) + 16 * fifth);
-}
-
-TEST(TensorType, Q5_0TakesTheFifthBitsFromTheWordBeforeTheNibbles) {
-  const std::string quants = "05f0a33c" + std::string(kNibbles);
-  const std::vector<float> values = decoded(TensorType::kQ5_0, "0038" + quants, 32);
-  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(values[i], 0.5F * (five_bit_value(from_hex(quants), i) - 16.0F)) << i;
-  EXPECT_EQ(values[0], 0.0F);    // nibble 0, fifth bit set
-  EXPECT_EQ(values[1], -7.5F);   // nibble 1, fifth bit clear
-  EXPECT_EQ(values[31], -8.0F);  // nibble 0, fifth bit clear
-}
-
-TEST(TensorType, Q5_1AddsItsMinimum) {
-  const std::string quants = "05f0a33c" + std::string(kNibbles);
-  const std::vector<float> values = decoded(TensorType::kQ5_1, "003800bc" + quants, 32);
-  for (size_t i = 0; i < 32; ++i) EXPECT_EQ(values[i], 0.5F * five_bit_value(from_hex(quants), i) - 1.0F) << i;
-  EXPECT_EQ(values[0], 7.0F);
-  EXPECT_EQ(values[1], -0.5F);
-}
-
 TEST(B32_QuantBlocks, e_Bf16IsTheUpperHalfOfAFloat) {
   const std::vector<float> values = decoded(TensorType::kBf16, "c03f49c00100", 3);
   EXPECT_EQ(values[0], 1.5F);
@@ -111,14 +92,16 @@ TEST(TensorType, CountsBytesByBlocks) {
   EXPECT_EQ(tensor_bytes(TensorType::kQ5_0, 64), 44);
   EXPECT_EQ(tensor_bytes(TensorType::kQ5_1, 64), 48);
   EXPECT_EQ(tensor_bytes(TensorType::kQ8_0, 64), 68);
+  EXPECT_EQ(tensor_bytes(TensorType::kQ4_K, 512), 288);
+  EXPECT_EQ(tensor_bytes(TensorType::kMxfp4, 64), 34);
 }
 
 TEST(TensorType, NamesTypesItCannotCompute) {
-  EXPECT_FALSE(tensor_type_from_gguf(14).has_value());
-  EXPECT_EQ(gguf_type_name(14), "Q6_K");
+  EXPECT_FALSE(tensor_type_from_gguf(16).has_value());
+  EXPECT_EQ(gguf_type_name(16), "IQ2_XXS");
+  EXPECT_EQ(gguf_type_name(40), "NVFP4");
   EXPECT_EQ(gguf_type_name(4), "type 4");
   EXPECT_EQ(gguf_type_name(77), "type 77");
-  EXPECT_EQ(gguf_type_name(39), "MXFP4");
 }
 
 TEST(TensorType, KnowsItsOwnTypesByNumberAndName) {
@@ -126,10 +109,62 @@ TEST(TensorType, KnowsItsOwnTypesByNumberAndName) {
   EXPECT_EQ(tensor_type_from_gguf(7), TensorType::kQ5_1);
   EXPECT_EQ(tensor_type_from_gguf(8), TensorType::kQ8_0);
   EXPECT_EQ(tensor_type_from_gguf(30), TensorType::kBf16);
-  EXPECT_EQ(tensor_type_name(TensorType::kQ4_1), "Q4_1");
-  EXPECT_EQ(tensor_type_name(TensorType::kQ5_0), "Q5_0");
-  EXPECT_EQ(tensor_type_name(TensorType::kBf16), "BF16");
+  const std::pair<TensorType, std::string_view> all[] = {
+      {TensorType::kF32, "F32"},    {TensorType::kF16, "F16"},      {TensorType::kBf16, "BF16"},
+      {TensorType::kQ4_0, "Q4_0"},  {TensorType::kQ4_1, "Q4_1"},    {TensorType::kQ5_0, "Q5_0"},
+      {TensorType::kQ5_1, "Q5_1"},  {TensorType::kQ8_0, "Q8_0"},    {TensorType::kQ2_K, "Q2_K"},
+      {TensorType::kQ3_K, "Q3_K"},  {TensorType::kQ4_K, "Q4_K"},    {TensorType::kQ5_K, "Q5_K"},
+      {TensorType::kQ6_K, "Q6_K"},  {TensorType::kIq4Nl, "IQ4_NL"}, {TensorType::kIq4Xs, "IQ4_XS"},
+      {TensorType::kMxfp4, "MXFP4"}};
+  for (const auto& [type, name] : all) {
+    EXPECT_EQ(tensor_type_name(type), name);
+    EXPECT_EQ(tensor_type_from_gguf(static_cast<uint32_t>(type)), type);
+    EXPECT_LT(static_cast<int32_t>(type), kTensorTypeNumbers);
+  }
 }
+
+/// A file that scripts/expect_quants.py wrote: blocks, and the bits of their numbers.
+struct ExpectedNumbers {
+  std::vector<std::byte> blocks;
+  std::vector<uint32_t> numbers;
+};
+
+ExpectedNumbers read_expected(TensorType type) {
+  std::ifstream in(SLUICE_SOURCE_DIR "/tests/data/quants/" + tensor_type_name(type) + ".bin", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const TensorTypeTraits traits = traits_of(type);
+  const size_t count = bytes.size() / static_cast<size_t>(traits.block_bytes + 4 * traits.block_elements);
+  ExpectedNumbers expected{std::vector<std::byte>(count * static_cast<size_t>(traits.block_bytes)),
+                           std::vector<uint32_t>(count * static_cast<size_t>(traits.block_elements))};
+  std::memcpy(expected.blocks.data(), bytes.data(), expected.blocks.size());
+  std::memcpy(expected.numbers.data(), bytes.data() + expected.blocks.size(), 4 * expected.numbers.size());
+  return expected;
+}
+
+class DecodedNumbers : public ::testing::TestWithParam<TensorType> {};
+
+TEST_P(DecodedNumbers, AreBitEqualToGgufsForAnyBlocks) {
+  const ExpectedNumbers expected = read_expected(GetParam());
+  ASSERT_GE(expected.numbers.size(), 1024U);
+  std::vector<float> out(expected.numbers.size());
+  dequantize(GetParam(), expected.blocks, out);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto wanted = std::bit_cast<float>(expected.numbers[i]);
+    if (std::isnan(wanted)) {  // infinity times zero: which NaN is the processor's business
+      ASSERT_TRUE(std::isnan(out[i])) << i;
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(out[i]), expected.numbers[i]) << i << ": " << out[i] << " != " << wanted;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, DecodedNumbers,
+                         ::testing::Values(TensorType::kF32, TensorType::kF16, TensorType::kBf16, TensorType::kQ4_0,
+                                           TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ8_0,
+                                           TensorType::kQ2_K, TensorType::kQ3_K, TensorType::kQ4_K, TensorType::kQ5_K,
+                                           TensorType::kQ6_K, TensorType::kIq4Nl, TensorType::kIq4Xs,
+                                           TensorType::kMxfp4),
+                         [](const auto& info) { return tensor_type_name(info.param); });
 
 TEST(Half, EveryHalfSurvivesTheWayThroughFloat) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
