@@ -13,7 +13,8 @@ namespace sluice::engine::cpu {
 
 /// Two chains, as each product takes the previous sum; integers, so their order doesn't matter.
 template <typename V>
-void dot_block(const typename V::Bytes (&weights)[8], const int8_t* x, int32_t offset, typename V::Int (&dots)[1]) {
+[[gnu::always_inline]] inline void dot_block(const typename V::Bytes (&weights)[8], const int8_t* x, int32_t offset,
+                                             typename V::Int (&dots)[1]) {
   auto even = V::set_int(offset);
   auto odd = V::set_int(0);
 #pragma GCC unroll 4
@@ -26,7 +27,8 @@ void dot_block(const typename V::Bytes (&weights)[8], const int8_t* x, int32_t o
 
 /// Of either half of the block.
 template <typename V>
-void dot_block(const typename V::Bytes (&weights)[8], const int8_t* x, int32_t /*offset*/, typename V::Int (&dots)[2]) {
+[[gnu::always_inline]] inline void dot_block(const typename V::Bytes (&weights)[8], const int8_t* x, int32_t /*offset*/,
+                                             typename V::Int (&dots)[2]) {
   dots[0] = V::set_int(0);
   dots[1] = V::set_int(0);
 #pragma GCC unroll 4

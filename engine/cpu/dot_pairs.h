@@ -25,7 +25,7 @@ struct PairProduct8 {
 
   /// Of `kCount` groups.
   template <int kCount>
-  static typename V::Int dot(const typename V::Bytes* weights, const int8_t* x) {
+  [[gnu::always_inline]] static typename V::Int dot(const typename V::Bytes* weights, const int8_t* x) {
     constexpr int kStep = kRun < kCount ? kRun : kCount;
     auto sum = V::sum_pairs(run<kStep>(weights, x));
 #pragma GCC unroll 8
@@ -35,7 +35,7 @@ struct PairProduct8 {
 
  private:
   template <int kStep>
-  static typename V::Pairs run(const typename V::Bytes* weights, const int8_t* x) {
+  [[gnu::always_inline]] static typename V::Pairs run(const typename V::Bytes* weights, const int8_t* x) {
     auto pairs = multiply(weights[0], V::repeat_4(x));
 #pragma GCC unroll 8
     for (int i = 1; i < kStep; ++i) pairs = V::add_pairs(pairs, multiply(weights[i], V::repeat_4(x + 4 * i)));
@@ -43,7 +43,7 @@ struct PairProduct8 {
   }
 
   // dot_2 wants one unsigned side: of signed weights that is |w|, the sign being moved to x.
-  static typename V::Pairs multiply(typename V::Bytes weights, typename V::Bytes x) {
+  [[gnu::always_inline]] static typename V::Pairs multiply(typename V::Bytes weights, typename V::Bytes x) {
     if constexpr (!kIsSigned) return V::dot_2(weights, x);
     return V::dot_2(V::abs_bytes(weights), V::with_sign(x, weights));
   }

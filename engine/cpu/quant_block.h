@@ -29,17 +29,17 @@ class PackedBlocks {
   /// A block's weights as unsigned bytes: register i holds elements 4i to 4i + 3 of each row.
   using Weights = Bytes[8];
 
-  static void prefetch(const std::byte* panel, int32_t block) {
+  [[gnu::always_inline]] static void prefetch(const std::byte* panel, int32_t block) {
     const std::byte* begin = panel + block * kBlockBytes;
     for (int64_t line = 0; line < kBlockBytes; line += 64) __builtin_prefetch(begin + line);
   }
 
-  static void load_weights(const std::byte* panel, int32_t block, int part, Weights& weights) {
+  [[gnu::always_inline]] static void load_weights(const std::byte* panel, int32_t block, int part, Weights& weights) {
     load_weights(panel, block, part, weights, std::make_integer_sequence<int, 8>());
   }
 
   /// Of half `half` of the block, or where kScales is 1 of all of it.
-  static Float scale(const std::byte* panel, int32_t block, int part, int half) {
+  [[gnu::always_inline]] static Float scale(const std::byte* panel, int32_t block, int part, int half) {
     const std::byte* unit = unit_of(panel, block);
     const auto* scales = reinterpret_cast<const uint16_t*>(unit + kLayout.scales_at()) + part * V::kLanes;
     if constexpr (kScheme.has_bf16_scale) return V::load_bf16(scales);
@@ -50,7 +50,7 @@ class PackedBlocks {
 
   /// What is added for each x: the stored minimum, or -zero * scale, which takes the quants' zero off. The quants of
   /// types that have neither stand offset() too high.
-  static Float minimum(const std::byte* panel, int32_t block, int part, int half, Float scale) {
+  [[gnu::always_inline]] static Float minimum(const std::byte* panel, int32_t block, int part, int half, Float scale) {
     if constexpr (!kScheme.has_minimum) return V::mul(scale, V::set(-static_cast<float>(kScheme.zero)));
     const std::byte* unit = unit_of(panel, block);
     const Float minima = V::load_f16(reinterpret_cast<const uint16_t*>(unit + kLayout.minima_at()) + part * V::kLanes);
@@ -60,7 +60,7 @@ class PackedBlocks {
   }
 
   /// -zero * sum of the block's x, what products of the quants are off by.
-  static int32_t offset(const Columns& columns, int64_t place) {
+  [[gnu::always_inline]] static int32_t offset(const Columns& columns, int64_t place) {
     return kHasMinimum ? 0 : columns.offsets[place] >> kOffsetShift;
   }
 
@@ -71,18 +71,18 @@ class PackedBlocks {
   static constexpr int64_t kPartBytes = V::kLanes * 4;
   static constexpr int64_t kRegisterBytes = kPanelRows * 4;
 
-  static const std::byte* unit_of(const std::byte* panel, int32_t block) {
+  [[gnu::always_inline]] static const std::byte* unit_of(const std::byte* panel, int32_t block) {
     return panel + block / kScheme.blocks * kBytes;
   }
-  static int32_t place_of(int32_t block) { return block % kScheme.blocks; }
+  [[gnu::always_inline]] static int32_t place_of(int32_t block) { return block % kScheme.blocks; }
 
-  static Float load_bytes_as_floats(const std::byte* from, int part) {
+  [[gnu::always_inline]] static Float load_bytes_as_floats(const std::byte* from, int part) {
     return V::load_int8(reinterpret_cast<const int8_t*>(from) + part * V::kLanes);
   }
 
   template <int... kIndex>
-  static void load_weights(const std::byte* panel, int32_t block, int part, Weights& weights,
-                           std::integer_sequence<int, kIndex...> /*all*/) {
+  [[gnu::always_inline]] static void load_weights(const std::byte* panel, int32_t block, int part, Weights& weights,
+                                                  std::integer_sequence<int, kIndex...> /*all*/) {
     const std::byte* unit = unit_of(panel, block) + part * kPartBytes;
     const std::byte* low = unit + kLayout.low_plane_at(place_of(block));
     const std::byte* high = unit + kLayout.high_plane_at(place_of(block));
@@ -90,7 +90,7 @@ class PackedBlocks {
   }
 
   template <int kIndex>
-  static Bytes weight(const std::byte* low, const std::byte* high) {
+  [[gnu::always_inline]] static Bytes weight(const std::byte* low, const std::byte* high) {
     constexpr int kLowFields = 8 / kLowBits;
     Bytes x = V::load_bytes(low + kIndex / kLowFields * kRegisterBytes);
     if constexpr (kLowBits < 8) {
@@ -113,7 +113,7 @@ struct BlockScales {
   typename V::Float scales[Blocks::kScales];
   typename V::Float minima[Blocks::kScales];
 
-  void load(const std::byte* panel, int32_t block, int part) {
+  [[gnu::always_inline]] void load(const std::byte* panel, int32_t block, int part) {
 #pragma GCC unroll 2
     for (int half = 0; half < Blocks::kScales; ++half) {
       scales[half] = Blocks::scale(panel, block, part, half);
@@ -125,8 +125,10 @@ struct BlockScales {
 /// total + scale * x_scale * dot (+ minimum * x_sum), for either half that has its own scale: how every block's
 /// products enter a sum, whatever computed them.
 template <typename V, typename Blocks>
-typename V::Float add_block(typename V::Float total, const typename V::Int (&dots)[Blocks::kScales],
-                            const BlockScales<V, Blocks>& block, const Columns& columns, int64_t place) {
+[[gnu::always_inline]] inline typename V::Float add_block(typename V::Float total,
+                                                          const typename V::Int (&dots)[Blocks::kScales],
+                                                          const BlockScales<V, Blocks>& block, const Columns& columns,
+                                                          int64_t place) {
   const float* sums = Blocks::kScales == 1 ? columns.sums + place : columns.half_sums + 2 * place;
 #pragma GCC unroll 2
   for (int half = 0; half < Blocks::kScales; ++half) {
