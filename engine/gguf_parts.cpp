@@ -108,12 +108,13 @@ Result<std::vector<GgufPart>> open_gguf_parts(const std::string& path) {
   SLUICE_ASSIGN_OR_RETURN(const std::string stem, common_stem(named, place));
   for (int64_t number = 0; number < place.count; ++number) {
     if (number == place.number) {
-      parts.push_back(std::move(named));
+      parts.emplace_back();
       continue;
     }
     SLUICE_ASSIGN_OR_RETURN(GgufPart part, open_numbered(stem, {number, place.count}));
     parts.push_back(std::move(part));
   }
+  parts[static_cast<size_t>(place.number)] = std::move(named);
   SLUICE_RETURN_IF_ERROR(check_tensors(parts));
   return parts;
 }
