@@ -4,14 +4,17 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/kv_layout.h"
+
 namespace sluice::kvcache {
 
 /// How a sequence's block table grows with its tokens.
 ///
-/// A block holds what one group of layers keeps of block_size tokens. Full groups see the whole context and have a
-/// block for every block_size tokens of it. Window groups see its end alone and have a ring of at most ring_blocks:
-/// block number b of the context lies in place b % ring_blocks, over what no token can see any more. So a table never
-/// shrinks before its end, and it grows by whole blocks of the context, a block of each group that still grows.
+/// A block holds what one group of layers (engine::LayerGroups) keeps of block_size tokens. Full groups see the whole
+/// context and have a block for every block_size tokens of it. Window groups see its end alone and have a ring of at
+/// most ring_blocks: block number b of the context lies in place b % ring_blocks, over what no token can see any more.
+/// So a table never shrinks before its end, and it grows by whole blocks of the context, a block of each group that
+/// still grows.
 ///
 /// In a table, blocks stand in the order in which they are taken: by number in the context, then by group.
 struct BlockGrowth {
@@ -24,6 +27,9 @@ struct BlockGrowth {
 
   /// What tokens_for() says when no number of tokens takes so many blocks.
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
+  /// slice_max is what the layout's rings have room for, and no less than what they were made for.
+  static BlockGrowth of(const engine::KvLayout& layout);
 
   bool is_valid() const {
     return block_size >= 1 && full_groups >= 0 && window_groups >= 0 && groups() >= 1 && slice_max >= 1 &&

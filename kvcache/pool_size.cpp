@@ -57,11 +57,12 @@ Result<int32_t> block_count_for(const engine::KvLayout& layout, int64_t bytes, i
   const int64_t block_bytes = layout.block_bytes();
   SLUICE_CHECK(block_bytes > 0);
   const int64_t fitting = bytes / block_bytes;
-  if (fitting < block_count_min) {
+  const int64_t needed = int64_t{block_count_min} * layout.groups.count();
+  if (fitting < needed) {
     return invalid_field("kv.memory", "of " + std::to_string(bytes) + " bytes holds " + std::to_string(fitting) +
                                           " KV blocks of " + std::to_string(block_bytes) + " bytes and at least " +
-                                          std::to_string(block_count_min) + " are needed; set it to " +
-                                          std::to_string(block_bytes * block_count_min) + " bytes or more");
+                                          std::to_string(needed) + " are needed; set it to " +
+                                          std::to_string(block_bytes * needed) + " bytes or more");
   }
   const int64_t addressable = std::numeric_limits<int32_t>::max() / layout.block_size;
   return static_cast<int32_t>(std::min(fitting, addressable));

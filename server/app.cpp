@@ -157,7 +157,8 @@ Status App::start() {
                                                                   .exporter = exporter_,
                                                                   .seed = environment_.seed,
                                                                   .cache_secret = environment_.cache_secret,
-                                                                  .block_count = host_.block_count});
+                                                                  .block_count = host_.block_count,
+                                                                  .growth = host_.growth});
   if (trace_ != nullptr) trace_->watch(core_->stats());
   observed_.store(core_.get());
   grpc_services_.open(core_->front());

@@ -55,8 +55,8 @@ ServedModel describe(const Config& config, const engine::LoadedModel& model, std
   return served;
 }
 
-int32_t tokens_in(int32_t blocks, int32_t block_size) {
-  return static_cast<int32_t>(std::min<int64_t>(int64_t{blocks} * block_size, std::numeric_limits<int32_t>::max()));
+int32_t tokens_in(int32_t blocks, const kvcache::BlockGrowth& growth) {
+  return static_cast<int32_t>(std::min<int64_t>(growth.tokens_for(blocks), std::numeric_limits<int32_t>::max()));
 }
 
 }  // namespace
@@ -82,9 +82,10 @@ Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std:
   const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type,
                                                   config.scheduler.step_tokens_max(config.kv.block_size));
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
+  host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();
   host.served.limits = model.backend->measure_limits(clock);
-  host.served.pool_tokens = tokens_in(host.block_count, config.kv.block_size);
+  host.served.pool_tokens = tokens_in(host.block_count, host.growth);
   SLUICE_ASSIGN_OR_RETURN(host.executor, engine::ModelExecutor::create(std::move(model), layout, host.block_count));
   return host;
 }

@@ -9,6 +9,7 @@
 #include "engine/chat_template.h"
 #include "engine/executor.h"
 #include "engine/tokenizer.h"
+#include "kvcache/block_growth.h"
 #include "server/config.h"
 #include "server/served_model.h"
 
@@ -20,7 +21,8 @@ struct ModelHost {
   Result<engine::ChatTemplate> chat_template = not_found("no model is loaded");  ///< or why there is none
   std::unique_ptr<engine::Executor> executor;
   ServedModel served;
-  int32_t block_count = 0;  ///< of the KV pool
+  int32_t block_count = 0;      ///< of the KV pool
+  kvcache::BlockGrowth growth;  ///< of its tables
   int64_t pool_bytes = 0;
 };
 

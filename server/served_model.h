@@ -17,7 +17,7 @@ struct ServedModel {
   int64_t parameter_count = 0;
   int32_t longest_token_bytes = 1;               ///< of the vocabulary: a text has at least its bytes / this tokens
   int32_t context_length = 0;                    ///< tokens of prompt and answer together, after model.max_context
-  int32_t pool_tokens = 0;                       ///< tokens the whole KV pool holds
+  int32_t pool_tokens = 0;                       ///< of one sequence that the whole KV pool holds; at most 2^31 - 1
   engine::MachineLimits limits;                  ///< measured at start
   const engine::Tokenizer* tokenizer = nullptr;  ///< lent
 };

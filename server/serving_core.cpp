@@ -34,7 +34,7 @@ ServingCore::ServingCore(const Config& config, const ServingCoreParts& parts)
     : clock_(parts.clock),
       stall_timeout_(std::chrono::milliseconds(config.server.stall_timeout_ms)),
       hasher_(parts.cache_secret, parts.model.name),
-      pool_(parts.block_count, config.kv.block_size),
+      pool_(parts.block_count, parts.growth),
       scheduler_(config.scheduler, pool_, hasher_, config.kv.reuse_outputs),
       mailbox_(int64_t{config.scheduler.max_running} + config.scheduler.max_queued_requests),
       metrics_(stats_, parts.clock, metrics_setup(config, parts)),

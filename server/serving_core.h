@@ -46,6 +46,7 @@ struct ServingCoreParts {
   uint64_t seed = 0;                         ///< for requests without one
   std::array<std::byte, 32> cache_secret{};  ///< drawn anew by each daemon; keys the prefix cache
   int32_t block_count = 0;                   ///< of the KV pool
+  kvcache::BlockGrowth growth;               ///< of its tables
 };
 
 /// Everything between the listeners and the engine: scheduler and loop on their thread, stream pool on its, and the

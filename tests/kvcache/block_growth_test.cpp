@@ -1,6 +1,8 @@
 #include "kvcache/block_growth.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -23,6 +25,62 @@ TEST(BlockGrowth, IsNotOfNoGroupsNorOfRingsWithoutPlaces) {
   EXPECT_FALSE((BlockGrowth{.window_groups = 1, .ring_blocks = 0}.is_valid()));
   EXPECT_FALSE((BlockGrowth{.window_groups = 0, .ring_blocks = 1}.is_valid()));
   EXPECT_FALSE((BlockGrowth{.slice_max = 0}.is_valid()));
+}
+
+engine::ModelConfig model_of(int32_t full_layers, int32_t windowed_layers, int32_t window) {
+  engine::ModelConfig model;
+  model.layer_count = full_layers + windowed_layers;
+  model.layer_has_window.assign(static_cast<size_t>(full_layers), false);
+  model.layer_has_window.insert(model.layer_has_window.end(), static_cast<size_t>(windowed_layers), true);
+  model.window = windowed_layers > 0 ? window : 0;
+  return model;
+}
+
+BlockGrowth growth_of(const engine::ModelConfig& model, int32_t block_size, int32_t slice_max) {
+  return BlockGrowth::of(engine::KvLayout::for_model(model, block_size, engine::KvType::kF16, slice_max));
+}
+
+TEST(BlockGrowth, IsPlainForAModelWithoutWindows) {
+  const BlockGrowth growth = growth_of(model_of(30, 0, 0), 16, 512);
+  EXPECT_TRUE(growth.is_plain());
+  EXPECT_EQ(growth.block_size, 16);
+  EXPECT_EQ(growth.slice_max, std::numeric_limits<int32_t>::max());
+}
+
+TEST(BlockGrowth, IsOfTheLayoutsGroups) {
+  const BlockGrowth gemma = growth_of(model_of(3, 15, 512), 16, 512);
+  EXPECT_EQ(gemma.full_groups, 1);
+  EXPECT_EQ(gemma.window_groups, 5);
+  EXPECT_EQ(gemma.ring_blocks, 65) << "1023 tokens, of which the first may be the last of its block";
+  const BlockGrowth mistral = growth_of(model_of(0, 32, 4096), 16, 512);
+  EXPECT_EQ(mistral.full_groups, 0);
+  EXPECT_EQ(mistral.window_groups, 1);
+}
+
+/// Whether slices of `slice` tokens, wherever they begin, find all that their first tokens see when they are stored.
+bool carries(const BlockGrowth& growth, int32_t window, int32_t slice) {
+  const int32_t group = growth.groups() - 1;
+  for (int32_t begin = 0; begin < 4 * growth.ring_blocks * growth.block_size; ++begin) {
+    const int64_t oldest = std::max(0, begin - window + 1) / growth.block_size;
+    const int64_t newest = (begin + slice - 1) / growth.block_size;
+    for (int64_t number = oldest + 1; number <= newest; ++number) {
+      if (growth.place_of(number, group) == growth.place_of(oldest, group)) return false;
+    }
+  }
+  return true;
+}
+
+TEST(BlockGrowth, AllowsSlicesUpToWhatRingsHaveRoomFor) {
+  for (const int32_t block_size : {1, 2, 3, 16}) {
+    for (const int32_t window : {1, 2, 5, 16, 17}) {
+      for (int32_t slice_max = 1; slice_max <= 35; ++slice_max) {
+        const BlockGrowth growth = growth_of(model_of(1, 2, window), block_size, slice_max);
+        EXPECT_GE(growth.slice_max, slice_max);
+        EXPECT_TRUE(carries(growth, window, growth.slice_max)) << block_size << ' ' << window << ' ' << slice_max;
+        EXPECT_FALSE(carries(growth, window, growth.slice_max + 1)) << block_size << ' ' << window << ' ' << slice_max;
+      }
+    }
+  }
 }
 
 TEST(BlockGrowth, RoundsTokensUpToBlocks) {

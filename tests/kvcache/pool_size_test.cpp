@@ -49,7 +49,11 @@ TEST(PoolSize, RefusesAmountsBeyond63Bits) {
 }
 
 engine::KvLayout layout_of(int32_t block_size) {
-  return {.groups = engine::LayerGroups::one_group(2), .kv_head_count = 3, .head_dim = 8, .block_size = block_size, .type = engine::KvType::kF16};
+  return {.groups = engine::LayerGroups::one_group(2),
+          .kv_head_count = 3,
+          .head_dim = 8,
+          .block_size = block_size,
+          .type = engine::KvType::kF16};
 }
 
 TEST(B22_NeverFits, c_PoolOfZeroOrOneBlocksIsRefusedAtStart) {
@@ -81,6 +85,17 @@ TEST(PoolSize, DemandsTheGivenMinimum) {
   const int64_t block_bytes = layout.block_bytes();
   EXPECT_FALSE(block_count_for(layout, 8 * block_bytes, 9).ok());
   EXPECT_EQ(block_count_for(layout, 9 * block_bytes, 9).value(), 9);
+}
+
+TEST(PoolSize, DemandsAMinimumForEachGroupOfLayers) {
+  engine::KvLayout layout = layout_of(16);
+  layout.groups.window_groups = 5;
+  layout.groups.ring_blocks = 4;
+  const int64_t block_bytes = layout.block_bytes();
+  const Result<int32_t> too_few = block_count_for(layout, 12 * block_bytes - 1);
+  ASSERT_FALSE(too_few.ok());
+  EXPECT_THAT(too_few.status().message(), HasSubstr("at least 12 are needed"));
+  EXPECT_EQ(block_count_for(layout, 12 * block_bytes).value(), 12);
 }
 
 TEST(PoolSize, NeverNumbersSlotsBeyond32Bits) {

@@ -45,6 +45,8 @@ std::span<const int32_t> block_of(const Prompt& prompt, int32_t number) {
 
 class PrefixIndexTest : public ::testing::Test {
  protected:
+  explicit PrefixIndexTest(const BlockGrowth& growth = {kBlockSize}) : pool_(8, growth) {}
+
   int32_t match(const Prompt& prompt, int32_t from = 0, int32_t limit = kAll) const {
     return index_.match(prompt.keys, prompt.tokens, from, limit);
   }
@@ -58,14 +60,21 @@ class PrefixIndexTest : public ::testing::Test {
   BlockTable serve(const Prompt& prompt) {
     BlockTable table = pool_.new_table(pool_.capacity());
     for (int32_t i = attach(table, prompt); i < static_cast<int32_t>(prompt.keys.size()); ++i) {
-      table.take();
+      while (table.count() < pool_.growth().blocks_for((i + 1) * kBlockSize)) table.take();
       publish(table, prompt, i);
     }
     return table;
   }
 
-  SharedBlockPool pool_{8, kBlockSize};
+  SharedBlockPool pool_;
   PrefixIndex index_{pool_};
+};
+
+/// A block of a sequence is two of the pool.
+class PrefixIndexOfGroups : public PrefixIndexTest {
+ protected:
+  PrefixIndexOfGroups()
+      : PrefixIndexTest({.block_size = kBlockSize, .full_groups = 1, .window_groups = 1, .ring_blocks = 4}) {}
 };
 
 using PrefixIndexDeathTest = PrefixIndexTest;
@@ -77,6 +86,13 @@ TEST_F(PrefixIndexDeathTest, RefusesWhatIsNoBlockOfTheTable) {
   EXPECT_DEATH(publish(table, prompt, 1), "number < table.count\\(\\)");
   EXPECT_DEATH(index_.publish(table, -1, prompt.keys[0], block_of(prompt, 0)), "number >= 0");
   EXPECT_DEATH(index_.publish({}, 0, prompt.keys[0], block_of(prompt, 0)), "number < table.count\\(\\)");
+}
+
+TEST_F(PrefixIndexOfGroups, RefusesABlockThatNotAllGroupsHaveDeathTest) {
+  const Prompt prompt = prompt_from(0, 1);
+  BlockTable table = pool_.new_table(2);
+  table.take();
+  EXPECT_DEATH(publish(table, prompt, 0), "number < table.count\\(\\)");
 }
 
 TEST_F(PrefixIndexDeathTest, RefusesWhatIsNotAFullBlock) {
@@ -115,6 +131,46 @@ TEST_F(PrefixIndexTest, KnowsABlockOnlyOnceItIsPublished) {
   publish(table, prompt, 1);
   EXPECT_EQ(match(prompt), 2);
   EXPECT_EQ(index_.known_count(), 2);
+}
+
+TEST_F(PrefixIndexOfGroups, SharesTheBlocksOfAllGroups) {
+  const Prompt prompt = prompt_from(0, 2);
+  const BlockTable first = serve(prompt);
+  EXPECT_EQ(index_.known_count(), 2);
+  BlockTable second = pool_.new_table(8);
+  EXPECT_EQ(attach(second, prompt, 1), 1);
+  EXPECT_THAT(second.blocks(), ElementsAre(0, 1));
+  EXPECT_EQ(attach(second, prompt), 1);
+  EXPECT_THAT(second.blocks(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(first.owned_count(), 0);
+}
+
+TEST_F(PrefixIndexOfGroups, ForgetsAllOfABlockWhenOneGroupsIsOverwritten) {
+  const Prompt old = prompt_from(0, 2);
+  const Prompt recent = prompt_from(100, 2);
+  serve(old).release();
+  serve(recent).release();
+  ASSERT_EQ(pool_.counts().cached, 8);
+  BlockTable table = pool_.new_table(8);
+  for (const auto& [old_left, recent_left] :
+       std::vector<std::pair<int32_t, int32_t>>{{1, 2}, {1, 2}, {0, 2}, {0, 2}, {0, 1}, {0, 1}, {0, 0}, {0, 0}}) {
+    table.take();
+    EXPECT_EQ(match(old), old_left) << table.count();
+    EXPECT_EQ(match(recent), recent_left) << table.count();
+    EXPECT_EQ(index_.known_count(), old_left + recent_left);
+    EXPECT_EQ(pool_.counts().cached, 2 * (old_left + recent_left)) << "what is left of a forgotten block is empty";
+    EXPECT_EQ(pool_.counts().free, 8 - table.count());
+  }
+}
+
+TEST_F(PrefixIndexOfGroups, ForgetsEverythingWhenTold) {
+  const Prompt prompt = prompt_from(0, 2);
+  const BlockTable running = serve(prompt);
+  serve(prompt_from(100, 2)).release();
+  index_.clear();
+  EXPECT_EQ(index_.known_count(), 0);
+  EXPECT_EQ(match(prompt), 0);
+  EXPECT_EQ(pool_.counts().cached, 0);
 }
 
 TEST_F(PrefixIndexTest, MatchesFromAnyBlockUpToTheLimit) {

@@ -33,6 +33,8 @@ engine::StepOutput answer_of(const engine::Batch& batch, int32_t token) {
 
 class BatchBuilder : public ::testing::Test {
  protected:
+  explicit BatchBuilder(const kvcache::BlockGrowth& growth = {kBlockSize}) : pool_(16, growth) {}
+
   const StepPlan& plan() {
     const StepPlan& plan = scheduler_.plan({});
     build_batch(plan, pool_.growth(), batch_);
@@ -40,7 +42,7 @@ class BatchBuilder : public ::testing::Test {
   }
 
   kvcache::BlockHasher hasher_ = test_hasher();
-  kvcache::SharedBlockPool pool_{16, kBlockSize};
+  kvcache::SharedBlockPool pool_;
   Scheduler scheduler_{{.max_running = 4, .max_queued_requests = 4, .tokens_per_step = 8}, pool_, hasher_, false};
   engine::Batch batch_;
 };
@@ -69,6 +71,48 @@ TEST_F(BatchBuilder, WritesADecodeRowAndAPromptChunkInOneForm) {
   EXPECT_EQ(draw.seed, 101U);
   EXPECT_THAT(draw.prompt, ElementsAre(11, 12, 13, 14));
   EXPECT_THAT(draw.output, ElementsAre(15));
+}
+
+/// Rings of 3 blocks, for slices of 4 tokens.
+class WindowedBatchBuilder : public BatchBuilder {
+ protected:
+  WindowedBatchBuilder()
+      : BatchBuilder({.block_size = kBlockSize, .window_groups = 1, .ring_blocks = 3, .slice_max = 4}) {}
+};
+
+TEST_F(WindowedBatchBuilder, WritesSlotsAndTablesOfEachGroup) {
+  scheduler_.submit(submission_of(1, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 3), {});
+  for (int i = 0; i < 3; ++i) {
+    const StepPlan& chunk = plan();
+    scheduler_.commit(chunk, answer_of(batch_, 0), {});
+  }
+  scheduler_.submit(submission_of(2, {21, 22}, 1), {});
+  plan();
+
+  EXPECT_THAT(batch_.token_ids, ElementsAre(13, 14, 21, 22));
+  EXPECT_THAT(batch_.positions, ElementsAre(12, 13, 0, 1));
+  EXPECT_THAT(batch_.table_begin, ElementsAre(0, 4, 5));
+  // The first has blocks 0, 2, 4 and 6 for its context; 1, 3 and 5 are its ring, where the fourth comes over the first.
+  EXPECT_THAT(batch_.block_ids, ElementsAre(0, 2, 4, 6, 7, /* ring */ 1, 3, 5, 1, 8));
+  EXPECT_THAT(batch_.slots, ElementsAre(24, 25, 28, 29, /* ring */ 4, 5, 32, 33));
+  EXPECT_THAT(batch_.row_begin, ElementsAre(0, 2, 4));
+  EXPECT_THAT(batch_.context_lengths, ElementsAre(14, 2));
+}
+
+TEST_F(WindowedBatchBuilder, GivesATableOfTheWholeContextWhereAllIsARing) {
+  const kvcache::BlockGrowth ring{
+      .block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 2, .slice_max = 2};
+  kvcache::SharedBlockPool pool(2, ring);
+  Scheduler scheduler({.max_running = 1, .tokens_per_step = 8}, pool, hasher_, false);
+  scheduler.submit(submission_of(1, {1, 2, 3, 4, 5, 6, 7, 8}, 9), {});
+  for (int i = 0; i < 12; ++i) {
+    const StepPlan& step = scheduler.plan({});
+    build_batch(step, ring, batch_);
+    scheduler.commit(step, answer_of(batch_, 0), {});
+  }
+  EXPECT_THAT(batch_.positions, ElementsAre(15));
+  EXPECT_THAT(batch_.block_ids, ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(batch_.slots, ElementsAre(7));
 }
 
 TEST_F(BatchBuilder, ScoresEachPromptTokenButTheFirstAndThenDraws) {

@@ -49,6 +49,14 @@ TEST(BlockForecast, LeavesOutWhatIsShared) {
   EXPECT_FALSE(forecast.fits(four(1), 0, 3));
 }
 
+TEST(BlockForecast, StopsCountingWhereRingsAreFull) {
+  const LengthBook book;
+  const kvcache::BlockGrowth growth{.block_size = kBlockSize, .full_groups = 1, .window_groups = 2, .ring_blocks = 2};
+  const std::vector<SequenceLoad> sequences(4, {.table = 3, .owned = 3, .final_blocks = 9, .tokens = 16, .left = 64});
+  EXPECT_TRUE(BlockForecast(book, growth).fits(sequences, 3, 36)) << "5 of the full group and 2 in each ring";
+  EXPECT_FALSE(BlockForecast(book, growth).fits(sequences, 3, 35));
+}
+
 TEST(BlockForecast, OfNobodyFits) {
   const LengthBook book;
   EXPECT_TRUE(BlockForecast(book, {kBlockSize}).fits({}, 8, 0));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/counter_random.h"
+#include "engine/kv_layout.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -60,12 +61,14 @@ std::vector<engine::SampledToken> solo_scores(const Submission& submission, int3
   return scores;
 }
 
-FakeLayers FakeLayers::with_window(kvcache::BlockGrowth growth, int32_t window, int32_t slice_max) {
-  growth.slice_max = slice_max;
-  // So many blocks may the window of a slice's first token and the slice lie in.
-  if (growth.window_groups > 0)
-    growth.ring_blocks = (window - 1 + slice_max + growth.block_size - 2) / growth.block_size + 1;
-  return {growth, window};
+FakeLayers FakeLayers::with_window(const kvcache::BlockGrowth& growth, int32_t window, int32_t slice_max) {
+  engine::ModelConfig model;
+  model.layer_count = growth.groups();
+  model.layer_has_window.assign(static_cast<size_t>(growth.groups()), true);
+  std::fill_n(model.layer_has_window.begin(), growth.full_groups, false);
+  model.window = window;
+  const auto layout = engine::KvLayout::for_model(model, growth.block_size, engine::KvType::kF16, slice_max);
+  return {.growth = kvcache::BlockGrowth::of(layout), .window = window};
 }
 
 FakeExecutor::FakeExecutor(int32_t block_count, const FakeLayers& layers, int32_t vocab_size)

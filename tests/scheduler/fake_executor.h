@@ -26,8 +26,8 @@ struct FakeLayers {
   kvcache::BlockGrowth growth;
   int32_t window = 0;  ///< tokens that layers of window groups see: 2 or more, if there are any
 
-  /// With rings that are just large enough for slices of `slice_max` tokens.
-  static FakeLayers with_window(kvcache::BlockGrowth growth, int32_t window, int32_t slice_max);
+  /// One layer for each group, with rings that are just large enough for slices of `slice_max` tokens.
+  static FakeLayers with_window(const kvcache::BlockGrowth& growth, int32_t window, int32_t slice_max);
 };
 
 /// A model whose KV memory is an array of tokens, each with a hash of all that stood before it when it was written. A

@@ -11,6 +11,8 @@ constexpr int32_t kBlockSize = 4;
 
 class Sharing : public ::testing::Test {
  protected:
+  explicit Sharing(const kvcache::BlockGrowth& growth = {kBlockSize}) : pool_(16, growth) {}
+
   /// The first `same` tokens are those of every other one.
   Submission submission_of(uint64_t id, int32_t prompt, int32_t same, const std::string& salt = "") {
     Submission submission;
@@ -38,7 +40,7 @@ class Sharing : public ::testing::Test {
   }
 
   kvcache::BlockHasher hasher_ = test_hasher();
-  kvcache::SharedBlockPool pool_{16, kBlockSize};
+  kvcache::SharedBlockPool pool_;
   PrefixSharing sharing_{pool_, hasher_, false};
 };
 
@@ -140,6 +142,47 @@ TEST_F(Sharing, PublishesPromptsAndAnswersOnlyWhenTold) {
     EXPECT_EQ(sharing.known_blocks(b), reuses_outputs ? 3 : 1) << "15 of 16 tokens may be found";
     a.finish({});
   }
+}
+
+/// A ring of 8 blocks, 32 tokens.
+class WindowedSharing : public Sharing {
+ protected:
+  WindowedSharing()
+      : Sharing({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 8, .slice_max = 8}) {}
+};
+
+TEST_F(WindowedSharing, FindsAndPublishesWithinTheRings) {
+  const Submission first = submission_of(1, 12, 12);  // 32 tokens with its answer
+  const Submission second = submission_of(2, 12, 12);
+  Sequence a(first, 0);
+  Sequence b(second, 0);
+  admit(a);
+  EXPECT_TRUE(sharing_.is_computing_for(a, b, 0));
+  compute(a, 12);
+  EXPECT_EQ(admit(b), 8);
+}
+
+TEST_F(WindowedSharing, PublishesNothingThatWillBeOverwritten) {
+  const Submission first = submission_of(1, 13, 12);
+  const Submission second = submission_of(2, 12, 12);
+  Sequence a(first, 0);
+  Sequence b(second, 0);
+  admit(a);
+  EXPECT_FALSE(sharing_.is_computing_for(a, b, 0)) << "who waits for it would find nothing";
+  compute(a, 13);
+  EXPECT_EQ(sharing_.known_blocks(b), 0);
+}
+
+TEST_F(WindowedSharing, FindsNothingForOneWhoWouldOverwriteIt) {
+  const Submission first = submission_of(1, 12, 12);
+  const Submission second = submission_of(2, 13, 12);
+  Sequence a(first, 0);
+  Sequence b(second, 0);
+  admit(a);
+  EXPECT_FALSE(sharing_.is_computing_for(a, b, 0));
+  compute(a, 12);
+  EXPECT_EQ(sharing_.known_blocks(b), 0);
+  EXPECT_EQ(admit(b), 0);
 }
 
 TEST_F(Sharing, ForgetsEverythingWhenTold) {

@@ -47,6 +47,46 @@ TEST(RowThrottle, LeavesEveryoneAloneWhileBlocksAreNotScarce) {
   EXPECT_TRUE(throttle.is_active()) << "fewer than two for each of four";
 }
 
+/// Three groups, whose rings are far from full.
+constexpr kvcache::BlockGrowth kThreeGroups{
+    .block_size = kBlockSize, .full_groups = 1, .window_groups = 2, .ring_blocks = 100};
+
+/// 48 tokens there, `left` blocks of the context to go.
+SequenceLoad load_in_groups(int32_t left) {
+  return {.table = 9, .owned = 9, .final_blocks = 9 + 3 * left, .tokens = 48, .left = left * kBlockSize};
+}
+
+TEST(RowThrottle, CountsBlocksScarceByTheGroupsThatTakeThem) {
+  const LengthBook doubted = book_of(50, 30);
+  const std::vector<SequenceLoad> loads(4, load_in_groups(10));
+  RowThrottle throttle;
+  throttle.update(loads, doubted, {.capacity = 60, .free = 24, .growth = kThreeGroups});
+  EXPECT_FALSE(throttle.is_active());
+  throttle.update(loads, doubted, {.capacity = 59, .free = 23, .growth = kThreeGroups});
+  EXPECT_TRUE(throttle.is_active()) << "fewer than two for each group of four";
+}
+
+TEST(RowThrottle, LeavesBlocksOfAllGroupsForThoseWhoWantThemSoon) {
+  const LengthBook doubted = book_of(50, 30);
+  const std::vector<SequenceLoad> loads = {load_in_groups(1), load_in_groups(1), load_in_groups(10)};
+  RowThrottle throttle;
+  throttle.update(loads, doubted, {.capacity = 36, .free = 9, .growth = kThreeGroups});
+  EXPECT_FALSE(throttle.is_slow(1)) << "three for each of them and three for the last one";
+  EXPECT_TRUE(throttle.is_slow(2));
+  throttle.update(loads, doubted, {.capacity = 35, .free = 8, .growth = kThreeGroups});
+  EXPECT_FALSE(throttle.is_slow(0));
+  EXPECT_TRUE(throttle.is_slow(1));
+}
+
+TEST(RowThrottle, LeavesEveryoneAloneWhoseRingsAreFull) {
+  const LengthBook doubted = book_of(50, 30);
+  const std::vector<SequenceLoad> loads(4, {.table = 3, .owned = 3, .final_blocks = 3, .tokens = 48, .left = 1000});
+  RowThrottle throttle;
+  const kvcache::BlockGrowth ring{.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 3};
+  throttle.update(loads, doubted, {.capacity = 12, .free = 0, .growth = ring});
+  EXPECT_FALSE(throttle.is_active());
+}
+
 TEST(RowThrottle, BeginsWhenLessThanHalfOfWhatWasForetoldHasCome) {
   const std::vector<SequenceLoad> loads(4, load_of(3, 10));
   RowThrottle throttle;

@@ -23,8 +23,8 @@ namespace sluice::scheduler {
 ///     [admission=plan] reserve without it    [prefix] prompts share blocks    [prefix=outputs] and so do answers
 ///     [running_per_tenant=1] [queued_tokens=100] [queued_per_tenant=2] [tpot_target=30]
 ///     [token_ms=2] a step takes so much longer for each prompt token
-///     [full=1] [windowed=2] [window=8] [slice_max=16] groups of layers, tokens that those with a window see, and
-///     tokens of a sequence in a step, at most, for which their rings have room
+///     [full=1] [windowed=2] [window=8] [slice_max=16] groups of layers, tokens that those with a window see, and the
+///     longest slice that their rings are made for
 ///   limits max_running=1 ...    a change of those of the above that are limits; the others stay
 ///   submit A prompt=7 max=3 [n=2] [stop=2] [deadline=50] [score] [tenant=x] [priority=-1] [same=5]
 ///     stop: its 2nd token is a stop token; deadline: ms from now; same: the first 5 tokens are those of all who say so

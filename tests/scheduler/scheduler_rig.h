@@ -16,8 +16,10 @@ namespace sluice::scheduler {
 class SchedulerRig {
  public:
   SchedulerRig(const SchedulerConfig& config, int32_t block_count, int32_t block_size)
-      : pool_(block_count, block_size),
-        executor_(block_count, block_size, ServingParts::kVocabSize),
+      : SchedulerRig(config, block_count, FakeLayers{.growth = {block_size}}) {}
+  SchedulerRig(const SchedulerConfig& config, int32_t block_count, const FakeLayers& layers)
+      : pool_(block_count, layers.growth),
+        executor_(block_count, layers, ServingParts::kVocabSize),
         scheduler_(config, pool_, hasher_, false) {}
 
   void submit(Submission submission) {

@@ -26,6 +26,27 @@ TEST(B22_NeverFits, a_LongRequestIsRefusedAtOnceAndTheShortOnesFinish) {
   EXPECT_EQ(count_of<SequenceFinished>(rig.events_), 3);
 }
 
+// Rings of 2 blocks: 3 blocks for each 16 tokens up to 32, and then one.
+TEST(NeverFits, NamesTheTokensThatOneSequenceFindsPlacesFor) {
+  const FakeLayers layers = FakeLayers::with_window({.block_size = 16, .window_groups = 2}, 8, 10);
+  ASSERT_EQ(layers.growth.ring_blocks, 2);
+  SchedulerRig rig(small_config(8, 8), 8, layers);
+  rig.submit(make_submission(1, 63, 2));
+  rig.submit(make_submission(2, 63, 1));
+  rig.finish();
+  EXPECT_THAT(event_of<Refused>(rig.events_, 1).status.message(),
+              HasSubstr("need 65 places in the KV cache, which has 64"));
+  EXPECT_EQ(count_of<SequenceFinished>(rig.events_, 2), 1);
+}
+
+TEST(NeverFits, IsNeverTrueWhereRingsFit) {
+  const FakeLayers layers = FakeLayers::with_window({.block_size = 16, .full_groups = 0, .window_groups = 1}, 8, 10);
+  SchedulerRig rig(small_config(8, 8), 2, layers);
+  rig.submit(make_submission(1, 3000, 100));
+  rig.finish();
+  EXPECT_EQ(count_of<SequenceFinished>(rig.events_, 1), 1);
+}
+
 TEST(B22_NeverFits, b_TheLastLengthThatWorksFillsTheCache) {
   SchedulerRig rig(small_config(8, 8), 4, 16);
   rig.submit(make_submission(63, 63, 1));

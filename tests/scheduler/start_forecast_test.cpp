@@ -48,6 +48,24 @@ TEST(StartForecast, WaitsForAsManyEndsAsItTakes) {
   EXPECT_EQ(forecast.steps_until_start(view_of(running, 18), load_of(2, 256)), 96);
 }
 
+// Each holds 3 blocks at 16 tokens, 6 at 32 and then one more for every 16: 8 at its cap.
+TEST(StartForecast, LetsRingsGrowUntilTheyAreFull) {
+  const LengthBook unknown;
+  const kvcache::BlockGrowth growth{.block_size = kBlockSize, .full_groups = 1, .window_groups = 2, .ring_blocks = 2};
+  StartForecast forecast(unknown, growth);
+  const SequenceLoad load{.table = 3, .owned = 3, .final_blocks = 8, .tokens = 16, .left = 48};
+  const std::vector<SequenceLoad> running = {load};
+  StartView view = view_of(running, 16);
+  view.growth = growth;
+  EXPECT_EQ(forecast.steps_until_start(view, load), 0);
+  view.capacity = 15;
+  EXPECT_EQ(forecast.steps_until_start(view, load), 48);
+  const SequenceLoad passer{.table = 3, .owned = 3, .final_blocks = 8, .tokens = 15, .left = 49};
+  EXPECT_TRUE(forecast.delays(view, passer, load, 48)) << "it has its 8 blocks then";
+  view.capacity = 16;
+  EXPECT_FALSE(forecast.delays(view, passer, load, 48));
+}
+
 TEST(StartForecast, WaitsForARow) {
   const LengthBook unknown;
   StartForecast forecast(unknown, {kBlockSize});

@@ -1,6 +1,7 @@
 #include "scheduler/step_slicer.h"
 
 #include <deque>
+#include <initializer_list>
 
 #include <gtest/gtest.h>
 
@@ -24,15 +25,21 @@ LengthBook doubted_book() {
 
 class Slicer : public ::testing::Test {
  protected:
-  /// A sequence that has drawn `drawn` tokens, the last of them at `last`, and may have `final_tokens` in all.
+  explicit Slicer(const kvcache::BlockGrowth& growth = {kBlockSize}) : pool_(7, growth) {}
+
   Sequence& run(int32_t prompt, int32_t drawn, int32_t final_tokens, TimePoint last) {
+    return run(prompt, drawn, final_tokens, last, prompt);
+  }
+  /// A sequence that has computed so much of its prompt, has drawn `drawn` tokens, the last of them at `last`, and may
+  /// have `final_tokens` in all.
+  Sequence& run(int32_t prompt, int32_t drawn, int32_t final_tokens, TimePoint last, int32_t computed) {
     const uint64_t number = requests_.size();
     Request& request = requests_.emplace_back(make_submission(number + 1, prompt, final_tokens - prompt), number, 0);
     Sequence& sequence = request.sequences().front();
     sequence.admit(pool_.new_table(pool_.capacity()), 0, number + 1);
     sequence.begin_slice(last);
     while (sequence.table().count() < pool_.growth().blocks_for(prompt)) sequence.take_block();
-    sequence.advance(prompt);
+    if (computed > 0) sequence.advance(computed);
     for (int32_t i = 0; i < drawn; ++i) {
       if (i > 0) advance(sequence);
       sequence.append(0, false, last);
@@ -60,7 +67,7 @@ class Slicer : public ::testing::Test {
   const LengthBook lengths_ = doubted_book();
   const StepTimeModel model_;
   const SchedulerConfig limits_;
-  kvcache::SharedBlockPool pool_{7, kBlockSize};
+  kvcache::SharedBlockPool pool_;
   PauseMargin margin_{0.005};
   std::deque<Request> requests_;
   RunningRows running_;
@@ -95,6 +102,32 @@ TEST_F(Slicer, DrawsSlowlyForThoseWhoAreSlow) {
   ASSERT_EQ(slice(begin).decode_rows, 1);
   EXPECT_TRUE(slow.is_slow());
   EXPECT_EQ(slice(begin + milliseconds(RowThrottle::kIntervalMs)).decode_rows, 2);
+}
+
+/// A ring that has room for slices of 5 tokens.
+class WindowedSlicer : public Slicer {
+ protected:
+  WindowedSlicer()
+      : Slicer({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 3, .slice_max = 5}) {}
+
+  const StepPlan& slice_prompts_of(std::initializer_list<int32_t> lengths) {
+    for (const int32_t length : lengths) run(length, 0, length + 1, {}, 0);
+    return slice({});
+  }
+};
+
+TEST_F(WindowedSlicer, PlansNoSliceLongerThanRingsHaveRoomFor) {
+  const StepPlan& plan = slice_prompts_of({12});
+  ASSERT_EQ(plan.slices.size(), 1U);
+  EXPECT_EQ(plan.slices[0].length, 5);
+}
+
+TEST_F(WindowedSlicer, GivesOthersWhatIsLeftOfTheStep) {
+  const StepPlan& plan = slice_prompts_of({12, 5});
+  ASSERT_EQ(plan.slices.size(), 2U);
+  EXPECT_EQ(plan.slices[0].length, 5);
+  EXPECT_EQ(plan.slices[1].length, 5);
+  EXPECT_EQ(plan.prefill_tokens, 10);
 }
 
 }  // namespace
