@@ -22,22 +22,25 @@ struct BlockGrowth {
   int32_t full_groups = 1;    ///< groups 0 .. full_groups - 1; 0 only with window groups
   int32_t window_groups = 0;  ///< the groups after them
   int32_t ring_blocks = 0;    ///< of a window group; 0 exactly without such groups
-  /// Tokens of a sequence in one step, at most: a longer slice would overwrite what its first tokens see.
-  int32_t slice_max = std::numeric_limits<int32_t>::max();
+  int32_t window = 0;         ///< tokens that layers of window groups see; 0 exactly without such groups
 
   /// What tokens_for() says when no number of tokens takes so many blocks.
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 
-  /// slice_max is what the layout's rings have room for, and no less than what they were made for.
   static BlockGrowth of(const engine::KvLayout& layout);
 
-  bool is_valid() const {
-    return block_size >= 1 && full_groups >= 0 && window_groups >= 0 && groups() >= 1 && slice_max >= 1 &&
-           (window_groups > 0 ? ring_blocks >= 1 : ring_blocks == 0);
-  }
+  bool is_valid() const;
   int32_t groups() const { return full_groups + window_groups; }
   /// A table has just the blocks of the context, one after the other.
   bool is_plain() const { return full_groups == 1 && window_groups == 0; }
+
+  /// Tokens of a sequence in one step, at most: all are stored before the first of them looks back, so a longer slice
+  /// would overwrite what it sees. No less than what the layout's rings were made for.
+  int32_t slice_max() const;
+  /// Keys that the last one of so many tokens looks at, as a mean over the layers, rounded up.
+  int64_t keys_seen(int64_t tokens) const {
+    return (full_groups * tokens + window_groups * std::min<int64_t>(tokens, window) + groups() - 1) / groups();
+  }
 
   /// Blocks of the context, each of which is one or more blocks of the pool.
   int64_t context_blocks(int64_t tokens) const { return (tokens + block_size - 1) / block_size; }

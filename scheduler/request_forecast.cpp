@@ -8,7 +8,8 @@ namespace sluice::scheduler {
 std::optional<RequestTimes> foretell(const RequestForecastView& view) {
   StepLoad prefill = view.running;
   prefill.prefill_tokens = view.prompt_tokens;
-  prefill.prefill_pairs = int64_t{view.prompt_tokens} * (view.cached_tokens + (view.prompt_tokens + 1) / 2);
+  const int64_t keys = view.growth.keys_seen(view.cached_tokens + (view.prompt_tokens + 1) / 2);
+  prefill.prefill_pairs = view.prompt_tokens * keys;
   // In chunks, each of which waits for the rows that decode.
   const int32_t chunks = (view.prompt_tokens - 1) / std::max(1, view.tokens_per_step - view.running.decode_rows) + 1;
   if (!view.step_time.reaches(prefill.prefill_pairs / chunks)) return std::nullopt;

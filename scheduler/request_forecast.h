@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "kvcache/block_growth.h"
 #include "scheduler/explanation.h"
 #include "scheduler/output_lengths.h"
 #include "scheduler/step_prices.h"
@@ -15,6 +16,7 @@ namespace sluice::scheduler {
 struct RequestForecastView {
   const StepTimeModel& step_time;
   const OutputLengths& lengths;
+  kvcache::BlockGrowth growth;  ///< of tables
   StepLoad running;             ///< of a step with those who run now, all decoding
   int32_t steps_to_start = 0;   ///< until there is room
   Duration wait_for_others{};   ///< then, until those before it have started

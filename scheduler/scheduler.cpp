@@ -124,10 +124,11 @@ void Scheduler::answer(const Explain& question) {
 std::optional<RequestTimes> Scheduler::times_of(const Submission& submission, const Admitter::Outlook& outlook,
                                                 const Explanation& explanation) const {
   StepLoad running{.decode_rows = running_count()};
-  for (const SequenceLoad& load : running_.loads()) running.context_tokens += load.tokens;
+  for (const SequenceLoad& load : running_.loads()) running.context_tokens += pool_.growth().keys_seen(load.tokens);
   const bool waits = !explanation.is_admitted_now;
   return foretell({.step_time = step_time_,
                    .lengths = lengths_.at(0),
+                   .growth = pool_.growth(),
                    .running = running,
                    .steps_to_start = outlook.steps,
                    .wait_for_others = waits ? departures_.mean() * explanation.requests_before : Duration::zero(),

@@ -23,8 +23,8 @@ struct StepPlan {
   int32_t decode_rows = 0;     ///< the first so many slices; each is one token long
   int32_t prefill_tokens = 0;  ///< in all other slices
   int32_t paused_rows = 0;     ///< sequences that would decode and are left out
-  int64_t context_tokens = 0;  ///< keys that the decode rows look at
-  int64_t prefill_pairs = 0;   ///< pairs of a prompt token and a key that it looks at
+  int64_t context_tokens = 0;  ///< keys that the decode rows look at, a mean over the layers
+  int64_t prefill_pairs = 0;   ///< pairs of a prompt token and a key that it looks at, the same
 
   bool empty() const { return slices.empty(); }
   /// Empties the plan, keeps its memory.

@@ -12,8 +12,8 @@ struct StepPlan;
 struct StepLoad {
   int32_t prefill_tokens = 0;
   int32_t decode_rows = 0;
-  int64_t context_tokens = 0;  ///< keys that the decode rows look at, summed over them
-  int64_t prefill_pairs = 0;   ///< pairs of a prompt token and a key that it looks at
+  int64_t context_tokens = 0;  ///< keys that the decode rows look at, summed over them, a mean over the layers
+  int64_t prefill_pairs = 0;   ///< pairs of a prompt token and a key that it looks at, the same
 };
 
 StepLoad load_of(const StepPlan& plan);

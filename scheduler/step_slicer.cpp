@@ -45,7 +45,7 @@ void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& pl
     if (sequence.is_prefill()) continue;
     const bool is_held = row != first && is_held_back(sequence, now);
     if (!is_held && may_decode(sequence, loads[row])) {
-      plan.context_tokens += sequence.token_count();
+      plan.context_tokens += pool_.growth().keys_seen(sequence.token_count());
       add_slice(sequence, 1, now, plan);
     } else {
       pause(sequence, now, plan);
@@ -82,7 +82,7 @@ void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limi
     Sequence& sequence = *row.sequence;
     if (sequence.is_prefill()) {
       const int32_t left = sequence.prompt_length() - sequence.computed_count();
-      chunks_.push_back({.sequence = &sequence, .left = std::min(left, pool_.growth().slice_max)});
+      chunks_.push_back({.sequence = &sequence, .left = std::min(left, pool_.growth().slice_max())});
     }
   }
   if (chunks_.empty()) return;
@@ -122,13 +122,14 @@ int32_t StepSlicer::prompt_budget(const SchedulerConfig& limits, const Sequence&
   // As much below the target as predictions are usually off, or every other step would be above it.
   const double aim_ms = limits.tpot_target_ms / (1 + 2 * model_.relative_error());
   const auto target = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(aim_ms));
-  const int32_t fitting = model_.prefill_tokens_within(target, load_of(plan), first.computed_count(), room);
+  const int64_t keys = pool_.growth().keys_seen(first.computed_count());
+  const int32_t fitting = model_.prefill_tokens_within(target, load_of(plan), keys, room);
   return std::max(fitting / block * block, block);
 }
 
 void StepSlicer::add_chunk(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
   plan.prefill_tokens += length;
-  plan.prefill_pairs += int64_t{length} * (sequence.computed_count() + (length + 1) / 2);
+  plan.prefill_pairs += length * pool_.growth().keys_seen(sequence.computed_count() + (length + 1) / 2);
   add_slice(sequence, length, now, plan);
 }
 

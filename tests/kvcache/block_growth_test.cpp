@@ -11,20 +11,24 @@ namespace sluice::kvcache {
 namespace {
 
 constexpr BlockGrowth kPlain{.block_size = 16};
-constexpr BlockGrowth kWindowed{.block_size = 16, .full_groups = 0, .window_groups = 1, .ring_blocks = 3};
-constexpr BlockGrowth kMixed{.block_size = 16, .full_groups = 1, .window_groups = 5, .ring_blocks = 3};
-constexpr BlockGrowth kOddly{.block_size = 3, .full_groups = 2, .window_groups = 3, .ring_blocks = 1};
+constexpr BlockGrowth kWindowed{.block_size = 16, .full_groups = 0, .window_groups = 1, .ring_blocks = 3, .window = 20};
+constexpr BlockGrowth kMixed{.block_size = 16, .full_groups = 1, .window_groups = 5, .ring_blocks = 3, .window = 20};
+constexpr BlockGrowth kOddly{.block_size = 3, .full_groups = 2, .window_groups = 3, .ring_blocks = 1, .window = 1};
 constexpr std::array kShapes = {kPlain, kWindowed, kMixed, kOddly, BlockGrowth{.block_size = 1, .full_groups = 4}};
 
 TEST(BlockGrowth, IsNotOfNoGroupsNorOfRingsWithoutPlaces) {
   for (const BlockGrowth& shape : kShapes) EXPECT_TRUE(shape.is_valid());
   EXPECT_FALSE((BlockGrowth{.block_size = 0}.is_valid()));
   EXPECT_FALSE((BlockGrowth{.full_groups = 0}.is_valid()));
-  EXPECT_FALSE((BlockGrowth{.full_groups = -1, .window_groups = 2, .ring_blocks = 1}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.full_groups = -1, .window_groups = 2, .ring_blocks = 1, .window = 1}.is_valid()));
   EXPECT_FALSE((BlockGrowth{.full_groups = 2, .window_groups = -1}.is_valid()));
-  EXPECT_FALSE((BlockGrowth{.window_groups = 1, .ring_blocks = 0}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.window_groups = 1, .ring_blocks = 0, .window = 1}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.window_groups = 1, .ring_blocks = 1, .window = 0}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.window_groups = 0, .window = 1}.is_valid()));
   EXPECT_FALSE((BlockGrowth{.window_groups = 0, .ring_blocks = 1}.is_valid()));
-  EXPECT_FALSE((BlockGrowth{.slice_max = 0}.is_valid()));
+  EXPECT_TRUE((BlockGrowth{.block_size = 4, .window_groups = 1, .ring_blocks = 2, .window = 5}.is_valid()));
+  EXPECT_FALSE((BlockGrowth{.block_size = 4, .window_groups = 1, .ring_blocks = 2, .window = 6}.is_valid()))
+      << "a ring without room for a slice";
 }
 
 engine::ModelConfig model_of(int32_t full_layers, int32_t windowed_layers, int32_t window) {
@@ -44,7 +48,7 @@ TEST(BlockGrowth, IsPlainForAModelWithoutWindows) {
   const BlockGrowth growth = growth_of(model_of(30, 0, 0), 16, 512);
   EXPECT_TRUE(growth.is_plain());
   EXPECT_EQ(growth.block_size, 16);
-  EXPECT_EQ(growth.slice_max, std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(growth.slice_max(), std::numeric_limits<int32_t>::max());
 }
 
 TEST(BlockGrowth, IsOfTheLayoutsGroups) {
@@ -75,12 +79,23 @@ TEST(BlockGrowth, AllowsSlicesUpToWhatRingsHaveRoomFor) {
     for (const int32_t window : {1, 2, 5, 16, 17}) {
       for (int32_t slice_max = 1; slice_max <= 35; ++slice_max) {
         const BlockGrowth growth = growth_of(model_of(1, 2, window), block_size, slice_max);
-        EXPECT_GE(growth.slice_max, slice_max);
-        EXPECT_TRUE(carries(growth, window, growth.slice_max)) << block_size << ' ' << window << ' ' << slice_max;
-        EXPECT_FALSE(carries(growth, window, growth.slice_max + 1)) << block_size << ' ' << window << ' ' << slice_max;
+        EXPECT_GE(growth.slice_max(), slice_max);
+        EXPECT_TRUE(carries(growth, window, growth.slice_max())) << block_size << ' ' << window << ' ' << slice_max;
+        EXPECT_FALSE(carries(growth, window, growth.slice_max() + 1))
+            << block_size << ' ' << window << ' ' << slice_max;
       }
     }
   }
+}
+
+TEST(BlockGrowth, SeesAllKeysInFullGroupsAndTheWindowInOthers) {
+  EXPECT_EQ(kPlain.keys_seen(1000), 1000);
+  EXPECT_EQ(kWindowed.keys_seen(19), 19);
+  EXPECT_EQ(kWindowed.keys_seen(20), 20);
+  EXPECT_EQ(kWindowed.keys_seen(21), 20);
+  EXPECT_EQ(kMixed.keys_seen(20), 20);
+  EXPECT_EQ(kMixed.keys_seen(620), (620 + 5 * 20) / 6);
+  EXPECT_EQ(kMixed.keys_seen(621), 121) << "rounded up";
 }
 
 TEST(BlockGrowth, RoundsTokensUpToBlocks) {

@@ -74,7 +74,8 @@ class PrefixIndexTest : public ::testing::Test {
 class PrefixIndexOfGroups : public PrefixIndexTest {
  protected:
   PrefixIndexOfGroups()
-      : PrefixIndexTest({.block_size = kBlockSize, .full_groups = 1, .window_groups = 1, .ring_blocks = 4}) {}
+      : PrefixIndexTest(
+            {.block_size = kBlockSize, .full_groups = 1, .window_groups = 1, .ring_blocks = 4, .window = 1}) {}
 };
 
 using PrefixIndexDeathTest = PrefixIndexTest;

@@ -77,7 +77,7 @@ TEST_F(BatchBuilder, WritesADecodeRowAndAPromptChunkInOneForm) {
 class WindowedBatchBuilder : public BatchBuilder {
  protected:
   WindowedBatchBuilder()
-      : BatchBuilder({.block_size = kBlockSize, .window_groups = 1, .ring_blocks = 3, .slice_max = 4}) {}
+      : BatchBuilder({.block_size = kBlockSize, .window_groups = 1, .ring_blocks = 3, .window = 6}) {}
 };
 
 TEST_F(WindowedBatchBuilder, WritesSlotsAndTablesOfEachGroup) {
@@ -101,7 +101,7 @@ TEST_F(WindowedBatchBuilder, WritesSlotsAndTablesOfEachGroup) {
 
 TEST_F(WindowedBatchBuilder, GivesATableOfTheWholeContextWhereAllIsARing) {
   const kvcache::BlockGrowth ring{
-      .block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 2, .slice_max = 2};
+      .block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 2, .window = 4};
   kvcache::SharedBlockPool pool(2, ring);
   Scheduler scheduler({.max_running = 1, .tokens_per_step = 8}, pool, hasher_, false);
   scheduler.submit(submission_of(1, {1, 2, 3, 4, 5, 6, 7, 8}, 9), {});

@@ -61,29 +61,29 @@ std::vector<engine::SampledToken> solo_scores(const Submission& submission, int3
   return scores;
 }
 
-FakeLayers FakeLayers::with_window(const kvcache::BlockGrowth& growth, int32_t window, int32_t slice_max) {
+kvcache::BlockGrowth windowed_growth(int32_t block_size, int32_t full_groups, int32_t window_groups, int32_t window,
+                                     int32_t slice_max) {
   engine::ModelConfig model;
-  model.layer_count = growth.groups();
-  model.layer_has_window.assign(static_cast<size_t>(growth.groups()), true);
-  std::fill_n(model.layer_has_window.begin(), growth.full_groups, false);
+  model.layer_count = full_groups + window_groups;
+  model.layer_has_window.assign(static_cast<size_t>(model.layer_count), true);
+  std::fill_n(model.layer_has_window.begin(), full_groups, false);
   model.window = window;
-  const auto layout = engine::KvLayout::for_model(model, growth.block_size, engine::KvType::kF16, slice_max);
-  return {.growth = kvcache::BlockGrowth::of(layout), .window = window};
+  return kvcache::BlockGrowth::of(engine::KvLayout::for_model(model, block_size, engine::KvType::kF16, slice_max));
 }
 
-FakeExecutor::FakeExecutor(int32_t block_count, const FakeLayers& layers, int32_t vocab_size)
-    : layers_(layers),
+FakeExecutor::FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size)
+    : growth_(growth),
       vocab_size_(vocab_size),
-      memory_(static_cast<size_t>(block_count * layers.growth.block_size), -1),
+      memory_(static_cast<size_t>(block_count * growth.block_size), -1),
       hashes_(memory_.size(), 0) {
-  SLUICE_CHECK(layers_.growth.window_groups == 0 || layers_.window >= 2);
+  SLUICE_CHECK(growth_.window_groups == 0 || growth_.window >= 2);
 }
 
 Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
   if (failure_) return *std::exchange(failure_, std::nullopt);
-  for (int32_t group = 0; group < layers_.growth.groups(); ++group) {
+  for (int32_t group = 0; group < growth_.groups(); ++group) {
     write(batch, group);
-    if (group >= layers_.growth.full_groups) check_window(batch, group);
+    if (group >= growth_.full_groups) check_window(batch, group);
   }
   engine::StepOutput output;
   for (const engine::SampleRow& row : batch.samples) {
@@ -93,7 +93,7 @@ Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
 }
 
 size_t FakeExecutor::slot_of(const engine::Batch& batch, int32_t group, size_t row, int32_t position) const {
-  const int32_t block_size = layers_.growth.block_size;
+  const int32_t block_size = growth_.block_size;
   const int32_t entry = batch.table_begin.at(row) + position / block_size;
   SLUICE_CHECK(entry < batch.table_begin.at(row + 1));
   const int32_t block = batch.block_ids.at(static_cast<size_t>(group * batch.table_begin.back() + entry));
@@ -126,7 +126,7 @@ void FakeExecutor::check_window(const engine::Batch& batch, int32_t group) const
 }
 
 int32_t FakeExecutor::first_seen(int32_t group, int32_t position) const {
-  return group < layers_.growth.full_groups ? 0 : std::max(0, position - layers_.window + 1);
+  return group < growth_.full_groups ? 0 : std::max(0, position - growth_.window + 1);
 }
 
 /// The tokens that the sample's own history names, but -1 for those of which a group's cache knows something else.
@@ -137,7 +137,7 @@ std::vector<int32_t> FakeExecutor::read_context(const engine::Batch& batch, cons
   std::vector<int32_t> context(sample.prompt.begin(), sample.prompt.end());
   context.insert(context.end(), sample.output.begin(), sample.output.end());
   context.resize(static_cast<size_t>(length), -1);
-  for (int32_t group = 0; group < layers_.growth.groups(); ++group) read(batch, group, row, context);
+  for (int32_t group = 0; group < growth_.groups(); ++group) read(batch, group, row, context);
   return context;
 }
 

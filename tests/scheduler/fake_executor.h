@@ -21,14 +21,10 @@ std::vector<int32_t> solo_output(const Submission& submission, int32_t index, in
 /// The only right scores of the prompt's tokens from position 1 on.
 std::vector<engine::SampledToken> solo_scores(const Submission& submission, int32_t vocab_size);
 
-/// Which layers the fake model has.
-struct FakeLayers {
-  kvcache::BlockGrowth growth;
-  int32_t window = 0;  ///< tokens that layers of window groups see: 2 or more, if there are any
-
-  /// One layer for each group, with rings that are just large enough for slices of `slice_max` tokens.
-  static FakeLayers with_window(const kvcache::BlockGrowth& growth, int32_t window, int32_t slice_max);
-};
+/// The tables of a model with a layer for each group, as the engine lays it out: with rings that are just large enough
+/// for slices of `slice_max` tokens.
+kvcache::BlockGrowth windowed_growth(int32_t block_size, int32_t full_groups, int32_t window_groups, int32_t window,
+                                     int32_t slice_max);
 
 /// A model whose KV memory is an array of tokens, each with a hash of all that stood before it when it was written. A
 /// step writes each input token to its slot of every group of layers and reads the context of every sample back through
@@ -38,9 +34,10 @@ struct FakeLayers {
 /// looked at too; a hole in it aborts.
 class FakeExecutor final : public engine::Executor {
  public:
-  FakeExecutor(int32_t block_count, const FakeLayers& layers, int32_t vocab_size);
+  /// Windows are of 2 tokens or more: what a token sees hangs together.
+  FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size);
   FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size)
-      : FakeExecutor(block_count, FakeLayers{.growth = {.block_size = block_size}}, vocab_size) {}
+      : FakeExecutor(block_count, kvcache::BlockGrowth{block_size}, vocab_size) {}
 
   Result<engine::StepOutput> step(const engine::Batch& batch) override;
 
@@ -56,7 +53,7 @@ class FakeExecutor final : public engine::Executor {
   void read(const engine::Batch& batch, int32_t group, size_t row, std::span<int32_t> context) const;
   size_t slot_of(const engine::Batch& batch, int32_t group, size_t row, int32_t position) const;
 
-  const FakeLayers layers_;
+  const kvcache::BlockGrowth growth_;
   const int32_t vocab_size_;
   std::vector<int32_t> memory_;   // [slots] token ids; -1: never written
   std::vector<uint64_t> hashes_;  // [slots] of the tokens up to this one

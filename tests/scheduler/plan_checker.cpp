@@ -24,7 +24,7 @@ int64_t PlanChecker::blocks_for(int64_t tokens) const {
 
 /// Tokens of its prompt that it could have in this step.
 int64_t PlanChecker::prompt_left(const Sequence& sequence) const {
-  return std::min(sequence.prompt_length() - sequence.computed_count(), scheduler_.pool().growth().slice_max);
+  return std::min(sequence.prompt_length() - sequence.computed_count(), scheduler_.pool().growth().slice_max());
 }
 
 void PlanChecker::check(const StepPlan& plan, TimePoint now) {
@@ -126,7 +126,7 @@ void PlanChecker::check_slices(const StepPlan& plan, TimePoint now) {
     SequenceRecord& record = record_of(*slice.sequence);
     EXPECT_EQ(slice.begin, record.computed) << "consecutive positions, no token twice";
     EXPECT_GT(slice.length, 0);
-    EXPECT_LE(slice.length, scheduler_.pool().growth().slice_max);
+    EXPECT_LE(slice.length, scheduler_.pool().growth().slice_max());
     if (static_cast<int32_t>(i) > plan.decode_rows) {
       EXPECT_GT(slice.sequence->admission_number(), admitted_before) << "prompts go on in order of admission";
     }

@@ -148,7 +148,7 @@ TEST_F(Sharing, PublishesPromptsAndAnswersOnlyWhenTold) {
 class WindowedSharing : public Sharing {
  protected:
   WindowedSharing()
-      : Sharing({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 8, .slice_max = 8}) {}
+      : Sharing({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 8, .window = 22}) {}
 };
 
 TEST_F(WindowedSharing, FindsAndPublishesWithinTheRings) {

@@ -45,12 +45,13 @@ void apply(const std::map<std::string, std::string>& options, SchedulerConfig& c
   if (const auto found = options.find("admission"); found != options.end()) config.admission = found->second;
 }
 
-FakeLayers layers_of(const std::map<std::string, std::string>& options) {
-  const kvcache::BlockGrowth growth{.block_size = number_or(options, "block_size", 4),
-                                    .full_groups = number_or(options, "full", 1),
-                                    .window_groups = number_or(options, "windowed", 0)};
-  if (growth.window_groups == 0) return {.growth = growth};
-  return FakeLayers::with_window(growth, number_or(options, "window", 8), number_or(options, "slice_max", 16));
+kvcache::BlockGrowth growth_of(const std::map<std::string, std::string>& options) {
+  const int32_t block_size = number_or(options, "block_size", 4);
+  const int32_t full_groups = number_or(options, "full", 1);
+  const int32_t window_groups = number_or(options, "windowed", 0);
+  if (window_groups == 0) return {.block_size = block_size, .full_groups = full_groups};
+  return windowed_growth(block_size, full_groups, window_groups, number_or(options, "window", 8),
+                         number_or(options, "slice_max", 16));
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -131,9 +132,9 @@ void Scenario::configure(const Options& options) {
   shares_prefixes_ = prefix != options.end();
   time_per_prompt_token_ = std::chrono::milliseconds(number_or(options, "token_ms", 0));
   const int32_t block_count = number_or(options, "blocks", 32);
-  const FakeLayers layers = layers_of(options);
-  pool_ = std::make_unique<kvcache::SharedBlockPool>(block_count, layers.growth);
-  executor_ = std::make_unique<FakeExecutor>(block_count, layers, kVocabSize);
+  const kvcache::BlockGrowth growth = growth_of(options);
+  pool_ = std::make_unique<kvcache::SharedBlockPool>(block_count, growth);
+  executor_ = std::make_unique<FakeExecutor>(block_count, growth, kVocabSize);
   scheduler_ = std::make_unique<Scheduler>(config, *pool_, hasher_, shares_prefixes_ && prefix->second == "outputs");
 }
 

@@ -16,10 +16,10 @@ namespace sluice::scheduler {
 class SchedulerRig {
  public:
   SchedulerRig(const SchedulerConfig& config, int32_t block_count, int32_t block_size)
-      : SchedulerRig(config, block_count, FakeLayers{.growth = {block_size}}) {}
-  SchedulerRig(const SchedulerConfig& config, int32_t block_count, const FakeLayers& layers)
-      : pool_(block_count, layers.growth),
-        executor_(block_count, layers, ServingParts::kVocabSize),
+      : SchedulerRig(config, block_count, kvcache::BlockGrowth{block_size}) {}
+  SchedulerRig(const SchedulerConfig& config, int32_t block_count, const kvcache::BlockGrowth& growth)
+      : pool_(block_count, growth),
+        executor_(block_count, growth, ServingParts::kVocabSize),
         scheduler_(config, pool_, hasher_, false) {}
 
   void submit(Submission submission) {

@@ -28,9 +28,9 @@ TEST(B22_NeverFits, a_LongRequestIsRefusedAtOnceAndTheShortOnesFinish) {
 
 // Rings of 2 blocks: 3 blocks for each 16 tokens up to 32, and then one.
 TEST(NeverFits, NamesTheTokensThatOneSequenceFindsPlacesFor) {
-  const FakeLayers layers = FakeLayers::with_window({.block_size = 16, .window_groups = 2}, 8, 10);
-  ASSERT_EQ(layers.growth.ring_blocks, 2);
-  SchedulerRig rig(small_config(8, 8), 8, layers);
+  const kvcache::BlockGrowth growth = windowed_growth(16, 1, 2, 8, 10);
+  ASSERT_EQ(growth.ring_blocks, 2);
+  SchedulerRig rig(small_config(8, 8), 8, growth);
   rig.submit(make_submission(1, 63, 2));
   rig.submit(make_submission(2, 63, 1));
   rig.finish();
@@ -40,8 +40,7 @@ TEST(NeverFits, NamesTheTokensThatOneSequenceFindsPlacesFor) {
 }
 
 TEST(NeverFits, IsNeverTrueWhereRingsFit) {
-  const FakeLayers layers = FakeLayers::with_window({.block_size = 16, .full_groups = 0, .window_groups = 1}, 8, 10);
-  SchedulerRig rig(small_config(8, 8), 2, layers);
+  SchedulerRig rig(small_config(8, 8), 2, windowed_growth(16, 0, 1, 8, 10));
   rig.submit(make_submission(1, 3000, 100));
   rig.finish();
   EXPECT_EQ(count_of<SequenceFinished>(rig.events_, 1), 1);

@@ -25,11 +25,11 @@ Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy, 
       unit_(chance(0.5) ? std::chrono::nanoseconds(1) : std::chrono::microseconds(500)),
       reuses_outputs_(chance(0.5)),
       hasher_(test_hasher()),
-      layers_(draw_layers(groups)),
-      pool_(draw_block_count(), layers_.growth),
+      growth_(draw_growth(groups)),
+      pool_(draw_block_count(), growth_),
       scheduler_(draw_config(policy), pool_, hasher_, reuses_outputs_),
       first_limits_(scheduler_.config()),
-      executor_(pool_.capacity(), layers_, vocab_size_),
+      executor_(pool_.capacity(), growth_, vocab_size_),
       plan_checker_(scheduler_, records_),
       event_checker_(scheduler_, records_) {
   for (int i = 0; i < 3; ++i) beginnings_.push_back(draw_tokens(draw(1, load_.is_crowded ? 16 : 40)));
@@ -43,16 +43,16 @@ Simulation::Load Simulation::draw_load() {
           .is_crowded = chance(0.3)};
 }
 
-FakeLayers Simulation::draw_layers(Groups groups) {
-  const kvcache::BlockGrowth growth{
-      .block_size = draw(1, load_.is_crowded ? 3 : 8), .full_groups = groups.full, .window_groups = groups.windowed};
-  if (groups.windowed == 0) return {.growth = growth};
-  return FakeLayers::with_window(growth, draw(2, 16), chance(0.5) ? draw(1, 8) : 48);
+kvcache::BlockGrowth Simulation::draw_growth(Groups groups) {
+  const int32_t block_size = draw(1, load_.is_crowded ? 3 : 8);
+  if (groups.windowed == 0) return {.block_size = block_size, .full_groups = groups.full};
+  const int32_t window = draw(2, 16);
+  return windowed_growth(block_size, groups.full, groups.windowed, window, chance(0.5) ? draw(1, 8) : 48);
 }
 
 int32_t Simulation::draw_block_count() {
   const int32_t count = load_.is_crowded ? draw(12, 30) : draw(1, chance(0.3) ? 6 : 60);
-  return count * (1 + layers_.growth.groups()) / 2;
+  return count * (1 + growth_.groups()) / 2;
 }
 
 std::string Simulation::draw_policy() {
@@ -247,8 +247,7 @@ int64_t Simulation::wrapped_count() const {
   int64_t count = 0;
   for (const auto& [id, record] : records_) {
     count += std::ranges::count_if(record.sequences, [this](const SequenceRecord& sequence) {
-      return layers_.growth.window_groups > 0 &&
-             sequence.computed > layers_.growth.ring_blocks * layers_.growth.block_size;
+      return growth_.window_groups > 0 && sequence.computed > growth_.ring_blocks * growth_.block_size;
     });
   }
   return count;

@@ -52,7 +52,7 @@ class Simulation {
   bool chance(double probability) { return std::bernoulli_distribution(probability)(random_); }
 
   Load draw_load();
-  FakeLayers draw_layers(Groups groups);
+  kvcache::BlockGrowth draw_growth(Groups groups);
   int32_t draw_block_count();
   SchedulerConfig draw_config(const std::optional<std::string>& policy);
   std::string draw_policy();
@@ -77,7 +77,7 @@ class Simulation {
   const bool reuses_outputs_;
   ManualClock clock_;
   kvcache::BlockHasher hasher_;
-  const FakeLayers layers_;
+  const kvcache::BlockGrowth growth_;
   kvcache::SharedBlockPool pool_;
   Scheduler scheduler_;
   const SchedulerConfig first_limits_;

@@ -45,8 +45,7 @@ TEST(SteadyState, AllocatesNothingWhileRowsDecode) {
 }
 
 TEST(SteadyState, AllocatesNothingWhileRingsGoRound) {
-  const FakeLayers layers = FakeLayers::with_window({.block_size = 4, .window_groups = 2}, 16, 16);
-  CountingRig rig(small_config(16, 100), 1000, layers);
+  CountingRig rig(small_config(16, 100), 1000, windowed_growth(4, 1, 2, 16, 16));
   for (uint64_t id = 1; id <= 16; ++id) rig.submit(make_submission(id, 4, 120));
   for (int i = 0; i < 90; ++i) rig.counted_tick();  // buffers get as large as they will be
   int64_t count = 0;

@@ -108,7 +108,7 @@ TEST_F(Slicer, DrawsSlowlyForThoseWhoAreSlow) {
 class WindowedSlicer : public Slicer {
  protected:
   WindowedSlicer()
-      : Slicer({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 3, .slice_max = 5}) {}
+      : Slicer({.block_size = kBlockSize, .full_groups = 0, .window_groups = 1, .ring_blocks = 3, .window = 5}) {}
 
   const StepPlan& slice_prompts_of(std::initializer_list<int32_t> lengths) {
     for (const int32_t length : lengths) run(length, 0, length + 1, {}, 0);
