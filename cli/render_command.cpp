@@ -62,8 +62,9 @@ void print_runs(std::ostream& out, const std::vector<engine::TextRun>& runs) {
 }  // namespace
 
 void add_render_options(CLI::App& app, RenderCommandOptions& options) {
-  app.add_option("--offline", options.path, "The GGUF file or the .jinja file with the template")
-      ->type_name("FILE")
+  app.add_option("--offline", options.path,
+                 "The GGUF file, the Hugging Face folder or the .jinja file with the template")
+      ->type_name("PATH")
       ->required();
   app.add_option("--messages", options.messages, "The conversation, [{\"role\":…,\"content\":…},…]")
       ->type_name("JSON|@FILE")

@@ -64,6 +64,7 @@ ExitCode tokenize_argument(const TokenizeCommandOptions& options, const Terminal
 }
 
 Result<std::string> text_of_ids(const DetokenizeCommandOptions& options, const Ids& ids) {
+  if (options.offline_model) return offline::detokenize_ids(*options.offline_model, ids, options.keep_special);
   v1::DetokenizeRequest request;
   request.mutable_ids()->Assign(ids.begin(), ids.end());
   if (options.keep_special) request.set_keep_special(true);
@@ -79,7 +80,8 @@ Result<std::string> text_of_ids(const DetokenizeCommandOptions& options, const I
 void add_tokenize_options(CLI::App& app, TokenizeCommandOptions& options) {
   add_connection_options(app, options.connection);
   CLI::Option* const text = app.add_option("text", options.text, "The text; - reads it from stdin")->type_name("TEXT");
-  app.add_option("--offline", options.offline_model, "Tokenize with this GGUF file, without a daemon")
+  app.add_option("--offline", options.offline_model,
+                 "Tokenize with this GGUF file (its tensors may be missing) or Hugging Face folder, without a daemon")
       ->type_name("MODEL");
   app.add_flag("--parse-special", options.parse_special, "Read names of special tokens as those tokens");
   app.add_flag("--add-bos", options.add_bos, "Begin with bos if the model's prompts do");
@@ -102,6 +104,9 @@ void add_detokenize_options(CLI::App& app, DetokenizeCommandOptions& options) {
   app.add_option("ids", options.ids, "Token ids, \"1 2 3\" or \"1,2,3\"; - reads them from stdin")
       ->type_name("IDS")
       ->required();
+  app.add_option("--offline", options.offline_model,
+                 "Detokenize with this GGUF file (its tensors may be missing) or Hugging Face folder, without a daemon")
+      ->type_name("MODEL");
   app.add_flag("--keep-special", options.keep_special, "Print special tokens by their names");
   app.add_flag("--json", options.json, "Print {\"text\":…}");
 }

@@ -15,7 +15,7 @@ namespace sluice::cli {
 struct TokenizeCommandOptions {
   ConnectionOptions connection;
   std::optional<std::string> text;           ///< "-" is stdin
-  std::optional<std::string> offline_model;  ///< a GGUF file: tokenize here, without a daemon
+  std::optional<std::string> offline_model;  ///< a GGUF file or folder: tokenize here, without a daemon
   bool parse_special = false;
   bool add_bos = false;
   bool jsonl = false;
@@ -30,7 +30,8 @@ ExitCode run_tokenize(const TokenizeCommandOptions& options, const Terminal& ter
 
 struct DetokenizeCommandOptions {
   ConnectionOptions connection;
-  std::string ids;  ///< "-" is stdin
+  std::string ids;                           ///< "-" is stdin
+  std::optional<std::string> offline_model;  ///< a GGUF file or folder: detokenize here, without a daemon
   bool keep_special = false;
   bool json = false;
 };

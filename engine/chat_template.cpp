@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "engine/gguf.h"
+#include "engine/hf_tokenizer_config.h"
 #include "engine/jinja/json.h"
 #include "engine/jinja/template.h"
+#include "engine/mapped_file.h"
 
 namespace sluice::engine {
 namespace {
@@ -141,6 +146,30 @@ std::optional<std::string> token_name(const GgufFile& file, std::string_view key
   return std::string((*names)[static_cast<size_t>(*id)]);
 }
 
+struct NamedSource {
+  std::string name;
+  std::string text;
+  std::string place;  ///< for errors
+};
+
+Result<std::vector<NamedSource>> sources_in(const std::string& folder, const HfTokenizerConfig& config) {
+  constexpr std::string_view kDefault = "default";
+  const std::string path = folder + "/chat_template.jinja";
+  const Result<std::unique_ptr<MappedFile>> file = MappedFile::open(path);
+  if (file.ok()) {
+    const std::span<const std::byte> bytes = (*file)->bytes();
+    return std::vector<NamedSource>{{.name = std::string(kDefault),
+                                     .text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                     .place = path}};
+  }
+  if (file.status().code() != StatusCode::kNotFound) return file.status();
+  std::vector<NamedSource> sources;
+  for (const auto& [name, text] : config.chat_templates) {
+    sources.push_back({.name = name, .text = text, .place = folder + "/tokenizer_config.json: chat_template " + name});
+  }
+  return sources;
+}
+
 }  // namespace
 
 struct ChatTemplate::Compiled {
@@ -173,6 +202,26 @@ Result<ChatTemplate> ChatTemplate::from_gguf(const GgufFile& file) {
     SLUICE_ASSIGN_OR_RETURN(compiled.with_tools, compile_key("tokenizer.chat_template.tool_use"));
   }
   return ChatTemplate(std::make_shared<const Compiled>(std::move(compiled)));
+}
+
+Result<ChatTemplate> ChatTemplate::from_folder(const std::string& folder) {
+  SLUICE_ASSIGN_OR_RETURN(const HfTokenizerConfig config, HfTokenizerConfig::read(folder));
+  SLUICE_ASSIGN_OR_RETURN(std::vector<NamedSource> sources, sources_in(folder, config));
+  std::optional<jinja::Template> general;
+  std::optional<jinja::Template> with_tools;
+  for (const NamedSource& source : sources) {
+    std::optional<jinja::Template>* const target = source.name == "default"    ? &general
+                                                   : source.name == "tool_use" ? &with_tools
+                                                                               : nullptr;
+    if (target == nullptr) continue;
+    Result<jinja::Template> compiled = jinja::Template::compile(source.text);
+    if (!compiled.ok()) return invalid_argument(source.place + ": " + compiled.status().message());
+    *target = *std::move(compiled);
+  }
+  if (!general) return not_found(folder + " has no chat template");
+  return ChatTemplate(std::make_shared<const Compiled>(Compiled{.general = *std::move(general),
+                                                                .with_tools = std::move(with_tools),
+                                                                .tokens = {.bos = config.bos, .eos = config.eos}}));
 }
 
 ChatTemplate ChatTemplate::with_tokens(const ChatTokens& tokens) const {

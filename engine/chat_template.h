@@ -41,6 +41,10 @@ class ChatTemplate {
   /// with the names of its bos and eos. NOT_FOUND when it has none ("... has no chat template"), INVALID_ARGUMENT with
   /// file and line when that can't be compiled. Keeps nothing of the file.
   static Result<ChatTemplate> from_gguf(const GgufFile& file);
+  /// A Hugging Face folder's chat_template.jinja, or what its tokenizer_config.json has under "chat_template": a text,
+  /// or the named ones "default" and "tool_use". Names of bos and eos are those of tokenizer_config.json. NOT_FOUND
+  /// when the folder has none, INVALID_ARGUMENT with file and line when it can't be compiled.
+  static Result<ChatTemplate> from_folder(const std::string& folder);
   /// From the template's source.
   static Result<ChatTemplate> compile(std::string_view source, ChatTokens tokens);
 

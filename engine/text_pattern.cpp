@@ -31,7 +31,7 @@ Result<Code> compile_code(std::string_view regex, uint32_t options) {
   PCRE2_SIZE error_offset = 0;
   // PCRE2 takes a pointer even where the size is 0.
   const auto* const begin = reinterpret_cast<PCRE2_SPTR>(regex.empty() ? "" : regex.data());
-  Code code(pcre2_compile(begin, regex.size(), PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | options, &error, &error_offset,
+  Code code(pcre2_compile(begin, regex.size(), PCRE2_UTF | options, &error, &error_offset,
                           nullptr));
   if (code == nullptr) {
     std::array<PCRE2_UCHAR, 256> message{};
@@ -104,7 +104,7 @@ Result<TextPattern> TextPattern::compile(std::string_view regex, unsigned option
 }
 
 Result<TextPattern> TextPattern::compile(std::string_view regex) {
-  return compile(regex, PCRE2_UCP | PCRE2_MULTILINE);
+  return compile(regex, PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
 }
 
 Result<TextPattern> TextPattern::literal(std::string_view text) {

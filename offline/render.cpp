@@ -1,7 +1,9 @@
 #include "offline/render.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "engine/gguf.h"
@@ -26,7 +28,12 @@ Result<ChatTemplate> open_template(const RenderOptions& options) {
     if (!compiled.ok()) return compiled.status().with_context(options.path);
     return compiled;
   }
-  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open(options.path));
+  std::error_code error;
+  if (std::filesystem::is_directory(options.path, error)) {
+    SLUICE_ASSIGN_OR_RETURN(const ChatTemplate compiled, ChatTemplate::from_folder(options.path));
+    return compiled.with_tokens(options.tokens);
+  }
+  SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open_metadata(options.path));
   SLUICE_ASSIGN_OR_RETURN(const ChatTemplate compiled, ChatTemplate::from_gguf(file));
   return compiled.with_tokens(options.tokens);
 }

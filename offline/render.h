@@ -10,7 +10,9 @@ namespace sluice::offline {
 
 /// A chat prompt made with a model file or a bare template, and no daemon.
 struct RenderOptions {
-  std::string path;           ///< a GGUF file, or the source of a template where the name ends in ".jinja"
+  /// A GGUF file, of which only the metadata has to be there, a Hugging Face folder, or the source of a template where
+  /// the name ends in ".jinja".
+  std::string path;
   engine::ChatTokens tokens;  ///< go before those that a model file names
   engine::ChatPrompt prompt;
 };

@@ -1,10 +1,13 @@
 #include "offline/tokenize.h"
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "engine/detokenizer.h"
 #include "engine/gguf.h"
 #include "engine/tokenizer.h"
 
@@ -15,6 +18,8 @@ using engine::SpecialTokens;
 using engine::Tokenizer;
 
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& model_path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(model_path, error)) return Tokenizer::from_folder(model_path);
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open_metadata(model_path));
   return Tokenizer::from_gguf(file);
 }
@@ -22,7 +27,7 @@ Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& model_path)
 Result<std::vector<int32_t>> ids_of(const Tokenizer& tokenizer, const TokenizeOptions& options, std::string_view text) {
   const SpecialTokens special = options.parse_special ? SpecialTokens::kParse : SpecialTokens::kAsText;
   SLUICE_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.encode(text, special));
-  if (options.add_bos && tokenizer.adds_bos()) ids.insert(ids.begin(), tokenizer.bos_id().value());
+  if (options.add_bos) ids.insert(ids.begin(), tokenizer.prefix_ids().begin(), tokenizer.prefix_ids().end());
   return ids;
 }
 
@@ -54,6 +59,20 @@ bool is_blank(std::string_view line) {
 Result<std::vector<int32_t>> tokenize_text(const TokenizeOptions& options, std::string_view text) {
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(options.model_path));
   return ids_of(*tokenizer, options, text);
+}
+
+Result<std::string> detokenize_ids(const std::string& model_path, const std::vector<int32_t>& ids, bool keep_special) {
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(model_path));
+  engine::Detokenizer detokenizer(*tokenizer, engine::TextExtent::kWhole);
+  std::string text;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= tokenizer->vocab_size()) {
+      return invalid_argument("id " + std::to_string(id) + " is not a token of the vocabulary, 0 to " +
+                              std::to_string(tokenizer->vocab_size() - 1));
+    }
+    text += keep_special ? detokenizer.push_with_name(id) : detokenizer.push(id);
+  }
+  return text + detokenizer.flush();
 }
 
 Status tokenize_jsonl(const TokenizeOptions& options, std::istream& in, std::ostream& out) {
