@@ -1,6 +1,7 @@
 #include "engine/hf_tokenizer.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -56,8 +57,8 @@ class Assembly {
     SLUICE_ASSIGN_OR_RETURN(spec_.model, model.read(vocabulary, spelling));
     spec_.normalizer = TextNormalizer(std::move(steps));
     spec_.pretokenizer = Pretokenizer(std::move(stages));
-    SLUICE_RETURN_IF_ERROR(add_texts(vocabulary));
     SLUICE_RETURN_IF_ERROR(add_names(vocabulary));
+    SLUICE_RETURN_IF_ERROR(add_texts(vocabulary));
     SLUICE_RETURN_IF_ERROR(add_template(vocabulary));
     add_end_tokens(vocabulary);
     return std::move(spec_);
@@ -75,17 +76,25 @@ class Assembly {
     return {};
   }
 
+  /// A token that is found by its normalised name reads as that.
   Status add_texts(const HfVocabulary& vocabulary) {
     SLUICE_ASSIGN_OR_RETURN(const HfDecoder decoder, HfDecoder::read(document_));
-    std::vector<bool> is_added(static_cast<size_t>(vocabulary.size()));
-    for (const HfAddedToken& token : vocabulary.added()) is_added[static_cast<size_t>(token.id)] = true;
     spec_.tokens.resize(static_cast<size_t>(vocabulary.size()));
+    const auto set_bytes = [&](int32_t id, std::string_view name, bool is_added) -> Status {
+      TokenText& text = spec_.tokens[static_cast<size_t>(id)];
+      SLUICE_ASSIGN_OR_RETURN(text.bytes, decoder.bytes_of(name, is_added));
+      return {};
+    };
     for (int32_t id = 0; id < vocabulary.size(); ++id) {
       TokenText& text = spec_.tokens[static_cast<size_t>(id)];
       text.is_special = vocabulary.is_special(id);
       text.bytes = vocabulary.name(id);
-      if (text.is_special) continue;
-      SLUICE_ASSIGN_OR_RETURN(text.bytes, decoder.bytes_of(vocabulary.name(id), is_added[static_cast<size_t>(id)]));
+      if (!text.is_special) SLUICE_RETURN_IF_ERROR(set_bytes(id, text.bytes, false));
+    }
+    for (const std::vector<AddedToken>& added : {std::cref(spec_.added), std::cref(spec_.added_normalized)}) {
+      for (const AddedToken& token : added) {
+        if (!token.is_special) SLUICE_RETURN_IF_ERROR(set_bytes(token.id, token.name, true));
+      }
     }
     spec_.dropped_blanks = decoder.dropped_blanks();
     return {};

@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/checkpoint.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_isa.h"
-#include "engine/checkpoint.h"
 #include "engine/gguf.h"
 #include "tests/engine/gguf_builder.h"
 #include "tests/engine/sequence_runner.h"
