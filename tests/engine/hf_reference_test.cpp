@@ -62,7 +62,7 @@ TEST(HfTokenizer, DoesWhatTokenizersDoWithDocumentsOfAllKinds) {
   }
 }
 
-class TinyFolder : public ::testing::TestWithParam<std::string> {
+class TinyTokenizer : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     Result<std::unique_ptr<Tokenizer>> opened = Tokenizer::from_folder(folder_);
@@ -75,7 +75,7 @@ class TinyFolder : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-TEST_P(TinyFolder, GivesTheReferenceIdsAndTexts) {
+TEST_P(TinyTokenizer, GivesTheReferenceIdsAndTexts) {
   EXPECT_EQ(tokenizer_->vocab_size(), expected_.at("vocab").get<int32_t>());
   ASSERT_FALSE(expected_.at("encode").empty());
   for (const nlohmann::json& entry : expected_.at("encode")) {
@@ -86,7 +86,7 @@ TEST_P(TinyFolder, GivesTheReferenceIdsAndTexts) {
   }
 }
 
-TEST_P(TinyFolder, RendersTheReferenceChats) {
+TEST_P(TinyTokenizer, RendersTheReferenceChats) {
   const Result<ChatTemplate> chat_template = ChatTemplate::from_folder(folder_);
   ASSERT_TRUE(chat_template.ok()) << chat_template.status();
   ASSERT_FALSE(expected_.at("chat").empty());
@@ -112,7 +112,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TinyFolder,
+INSTANTIATE_TEST_SUITE_P(All, TinyTokenizer,
                          ::testing::Values("llama", "llama3-rope", "qwen2", "qwen3", "mistral-window", "gemma3",
                                            "mixtral", "qwen3-moe"),
                          test_name);
