@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/fitted_tokenizer.h"
 #include "engine/json_file.h"
 #include "engine/printable_name.h"
 
@@ -55,11 +56,13 @@ Result<std::unique_ptr<Checkpoint>> HfCheckpoint::open(const std::string& folder
 }
 
 Result<std::unique_ptr<Tokenizer>> HfCheckpoint::tokenizer() const {
-  return failed_precondition(folder_ + ": tokenizers of Hugging Face folders are not supported");
+  SLUICE_ASSIGN_OR_RETURN(auto tokenizer, Tokenizer::from_folder(folder_));
+  return std::unique_ptr<Tokenizer>(
+      std::make_unique<FittedTokenizer>(std::move(tokenizer), config_.vocab_size, config_.end_ids));
 }
 
 Result<ChatTemplate> HfCheckpoint::chat_template() const {
-  return failed_precondition(folder_ + ": chat templates of Hugging Face folders are not supported");
+  return ChatTemplate::from_folder(folder_);
 }
 
 }  // namespace sluice::engine

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/counter_random.h"
 #include "base/mutex.h"
@@ -144,7 +145,9 @@ Status App::start() {
   const TimePoint began = environment_.clock.now();
   SLUICE_ASSIGN_OR_RETURN(access_, Access::open(config_.security.api_keys_path));
   SLUICE_RETURN_IF_ERROR(listen());
-  SLUICE_ASSIGN_OR_RETURN(host_, load_model_host(config_, environment_.clock, environment_.version));
+  SLUICE_ASSIGN_OR_RETURN(
+      host_,
+      load_model_host(config_, {environment_.clock, environment_.logger, environment_.terminal}, environment_.version));
   SLUICE_RETURN_IF_ERROR(open_journal());
   core_ = std::make_unique<ServingCore>(config_, ServingCoreParts{.model = host_.served,
                                                                   .access = *access_,
@@ -352,7 +355,9 @@ int run_app(const Config& config, std::string_view version) {
   const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
   Logger logger(stderr, log_level(config.log.level), wall_clock, format);
   raise_open_file_limit();
-  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version)}, desk);
+  std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
+  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version), terminal},
+               desk);
 }
 
 }  // namespace sluice::server

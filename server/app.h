@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -41,6 +42,7 @@ struct AppEnvironment {
   uint64_t seed = 0;                         ///< for requests without one
   std::array<std::byte, 32> cache_secret{};  ///< keys the prefix cache
   std::string version;
+  std::FILE* terminal = nullptr;  ///< where somebody watches the start; lent
 };
 
 /// The daemon in one object: listeners, model and serving core, in the order that makes a bad start fail early: the

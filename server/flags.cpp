@@ -23,7 +23,7 @@ struct KeyFlag {
 };
 
 constexpr std::array kKeyFlags{
-    KeyFlag{"--model", "model.path", "FILE", "GGUF file to serve"},
+    KeyFlag{"--model", "model.path", "PATH", "GGUF file or Hugging Face folder to serve"},
     KeyFlag{"--grpc-listen", "server.grpc_listen", "HOST:PORT", "of the gRPC API; port 0 picks a free one"},
     KeyFlag{"--http-listen", "server.http_listen", "HOST:PORT", "of the HTTP API, metrics and health; the same"},
     KeyFlag{"--admin-listen", "server.admin_listen", "HOST:PORT", "of the control API; the same"},
@@ -43,6 +43,7 @@ struct Usage {
   std::vector<std::string> files;
   std::vector<Setting> settings;  // in the order of the command line
   bool check_config = false;
+  bool verify_model = false;
 };
 
 EarlyExit refusal(const std::string& problem) {
@@ -83,6 +84,8 @@ std::variant<Usage, EarlyExit> parse_usage(std::span<const char* const> argument
       ->allow_extra_args(false)
       ->option_text("FILE");
   app.add_flag("--check-config", usage.check_config, "print the configuration that would be used, and exit");
+  app.add_flag("--verify-model", usage.verify_model,
+               "load the model, look at every weight, run a step, print what it is, and exit");
   // The values are read back in their order, not here.
   std::vector<std::string> unused;
   for (const KeyFlag& flag : kKeyFlags)
@@ -118,7 +121,7 @@ Result<Config> build_config(const Usage& usage) {
 
 }  // namespace
 
-std::variant<Config, EarlyExit> parse_command_line(std::span<const char* const> arguments, std::string_view version) {
+CommandLine parse_command_line(std::span<const char* const> arguments, std::string_view version) {
   std::variant<Usage, EarlyExit> parsed = parse_usage(arguments, version);
   if (EarlyExit* const early = std::get_if<EarlyExit>(&parsed)) return std::move(*early);
   const Usage& usage = std::get<Usage>(parsed);
@@ -126,6 +129,7 @@ std::variant<Config, EarlyExit> parse_command_line(std::span<const char* const> 
   if (!config.ok()) return refusal(config.status().message());
   if (usage.check_config) return EarlyExit{.code = 0, .text = effective_config(*config)};
   if (config->model.path.empty()) return refusal("no model to serve: give --model PATH or set model.path");
+  if (usage.verify_model) return VerifyModel{std::move(*config)};
   return std::move(*config);
 }
 

@@ -4,6 +4,7 @@
 
 #include "server/app.h"
 #include "server/flags.h"
+#include "server/model_check.h"
 
 int main(int argc, char** argv) {
   using namespace sluice::server;
@@ -15,5 +16,6 @@ int main(int argc, char** argv) {
     std::fputs(exit->text.c_str(), exit->code == 0 ? stdout : stderr);
     return exit->code;
   }
+  if (const auto* verify = std::get_if<VerifyModel>(&parsed)) return run_model_check(verify->config);
   return run_app(std::get<Config>(parsed), SLUICE_VERSION);
 }

@@ -5,12 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "engine/checkpoint.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model_executor.h"
-#include "engine/model_loader.h"
+#include "engine/watched_checkpoint.h"
 #include "kvcache/pool_size.h"
+#include "server/load_progress.h"
 #include "server/memory_limit.h"
+#include "server/process_memory.h"
 
 namespace sluice::server {
 
@@ -39,10 +40,13 @@ Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& la
   return kvcache::block_count_for(layout, wanted);
 }
 
-Result<engine::LoadedModel> load(const Config& config, const Clock& clock, const engine::Checkpoint& checkpoint) {
-  SLUICE_ASSIGN_OR_RETURN(auto backend,
-                          engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa, &clock}));
-  return engine::load_model(checkpoint, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
+void log_loaded(const LoadProgress& progress, int64_t bytes, Logger& logger) {
+  const ProcessMemory memory = process_memory();
+  logger.info("loaded the model", {{"weights_mib", std::to_string(bytes >> 20)},
+                                   {"seconds", std::to_string(progress.seconds())},
+                                   {"gb_per_second", gigabytes_per_second(bytes, progress.seconds())},
+                                   {"memory_mib", std::to_string(memory.resident_bytes >> 20)},
+                                   {"peak_memory_mib", std::to_string(memory.peak_bytes >> 20)}});
 }
 
 ServedModel describe(const Config& config, const engine::LoadedModel& model, std::string_view version) {
@@ -67,12 +71,26 @@ int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
   return static_cast<int32_t>(longest);
 }
 
-Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std::string_view version) {
+Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
+                                         const LoadEnvironment& environment) {
+  const int64_t bytes = engine::stored_bytes(checkpoint.tensors());
+  LoadProgress progress({environment.clock, environment.logger, environment.terminal, bytes});
+  SLUICE_ASSIGN_OR_RETURN(auto backend,
+                          engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa, &environment.clock}));
+  const engine::WatchedCheckpoint watched(checkpoint, [&progress](int64_t done) { progress.advance(done); });
+  Result<engine::LoadedModel> model =
+      engine::load_model(watched, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
+  progress.finish();
+  if (model.ok()) log_loaded(progress, bytes, environment.logger);
+  return model;
+}
+
+Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& environment, std::string_view version) {
   SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::Checkpoint::open(config.model.path));
   ModelHost host;
   SLUICE_ASSIGN_OR_RETURN(host.tokenizer, checkpoint->tokenizer());
   host.chat_template = checkpoint->chat_template();
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load(config, clock, *checkpoint));
+  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load_weights(config, *checkpoint, environment));
   host.served = describe(config, model, version);
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
@@ -84,7 +102,7 @@ Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std:
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();
-  host.served.limits = model.backend->measure_limits(clock);
+  host.served.limits = model.backend->measure_limits(environment.clock);
   host.served.pool_tokens = tokens_in(host.block_count, host.growth);
   SLUICE_ASSIGN_OR_RETURN(host.executor, engine::ModelExecutor::create(std::move(model), layout, host.block_count));
   return host;

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/logger.h"
 #include "base/status.h"
 #include "engine/chat_template.h"
+#include "engine/checkpoint.h"
 #include "engine/executor.h"
+#include "engine/model_loader.h"
 #include "engine/tokenizer.h"
 #include "kvcache/block_growth.h"
 #include "server/config.h"
@@ -26,9 +30,20 @@ struct ModelHost {
   int64_t pool_bytes = 0;
 };
 
+/// What loading a model needs of its surroundings.
+struct LoadEnvironment {
+  const Clock& clock;             ///< lent; outlives the model
+  Logger& logger;                 ///< lent
+  std::FILE* terminal = nullptr;  ///< where somebody watches; lent
+};
+
+/// Takes the checkpoint's weights over to the configured device and logs what that took in time and memory.
+Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
+                                         const LoadEnvironment& environment);
+
 /// Loads the configured model and sizes its KV pool from what memory is left then. Errors are one line that names the
-/// file or the key and says what to do. `clock` is lent and outlives the host.
-Result<ModelHost> load_model_host(const Config& config, const Clock& clock, std::string_view version);
+/// file or the key and says what to do.
+Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& environment, std::string_view version);
 
 /// Of all tokens; at least 1.
 int32_t longest_token_bytes(const engine::Tokenizer& tokenizer);

@@ -74,6 +74,21 @@ def test_a_device_that_is_not_there_is_refused(device):
     assert device in " ".join(lines)
 
 
+def test_verify_model_tells_what_a_model_is_and_serves_nothing():
+    code, _, text = run_sluiced("--model", MODEL, "--verify-model")
+    assert code == 0
+    for part in ("architecture   llama", "parameters     134515008", "210 of Q4_1", "chat template  yes", "verified"):
+        assert part in text
+
+
+def test_verify_model_names_a_damaged_file(tmp_path):
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(MODEL.read_bytes()[:1_000_000])
+    code, lines, text = run_sluiced("--model", path, "--verify-model")
+    assert code == 1 and text == ""
+    assert_one_line(lines, "cut.gguf")
+
+
 # --- B30: configuration -------------------------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@
 namespace sluice::server {
 namespace {
 
-using Outcome = std::variant<Config, EarlyExit>;
+using Outcome = CommandLine;
 
 Outcome parse(const std::vector<const char*>& arguments) {
   return parse_command_line(arguments, "1.2.3");
@@ -150,13 +150,22 @@ TEST(Flags, CheckConfigPrintsTheEffectiveConfigAndNeedsNoModel) {
   refusal_of({"--check-config", "--set", "kv.block_size=0"});
 }
 
+TEST(Flags, VerifyModelIsForAModelAndAValidConfiguration) {
+  const Outcome outcome = parse({"--verify-model", "--model", "m.gguf", "--threads", "3"});
+  ASSERT_TRUE(std::holds_alternative<VerifyModel>(outcome));
+  EXPECT_EQ(std::get<VerifyModel>(outcome).config.model.path, "m.gguf");
+  EXPECT_EQ(std::get<VerifyModel>(outcome).config.engine.threads, 3);
+  EXPECT_NE(refusal_of({"--verify-model"}).find("no model"), std::string::npos);
+  refusal_of({"--verify-model", "--model", "m.gguf", "--set", "kv.block_size=0"});
+}
+
 TEST(Flags, VersionAndHelpEndWell) {
   EXPECT_EQ(exit_of({"--version"}).text, "sluiced 1.2.3\n");
   EXPECT_EQ(exit_of({"--version"}).code, 0);
   const EarlyExit help = exit_of({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* const flag : {"--config", "--model", "--grpc-listen", "--http-listen", "--device", "--threads",
-                                 "--cpu-isa", "--set", "--check-config", "--version"})
+                                 "--cpu-isa", "--set", "--check-config", "--verify-model", "--version"})
     EXPECT_NE(help.text.find(flag), std::string::npos) << flag;
 }
 

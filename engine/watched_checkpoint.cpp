@@ -1,0 +1,22 @@
+#include "engine/watched_checkpoint.h"
+
+namespace sluice::engine {
+
+const StoredTensor* WatchedTensors::find_tensor(std::string_view name) const {
+  const StoredTensor* const tensor = source_.find_tensor(name);
+  if (tensor != nullptr && found_.emplace(name).second) found_bytes_ += static_cast<int64_t>(tensor->data.size());
+  return tensor;
+}
+
+void WatchedTensors::drop_pages() const {
+  source_.drop_pages();
+  watch_(found_bytes_);
+}
+
+int64_t stored_bytes(const TensorSource& source) {
+  int64_t bytes = 0;
+  for (const StoredTensor& tensor : source.tensors()) bytes += static_cast<int64_t>(tensor.data.size());
+  return bytes;
+}
+
+}  // namespace sluice::engine

@@ -1,0 +1,118 @@
+#include "server/load_progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/process_memory.h"
+
+namespace sluice::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kTotal = 4'000'000'000;
+
+std::string text_of(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+  return text;
+}
+
+/// What is told of a model's loading on a terminal and in the log.
+struct Told {
+  std::string terminal;
+  std::string log;
+};
+
+Told told(bool has_terminal, int64_t bytes, const std::function<void(LoadProgress&, ManualClock&)>& load) {
+  std::FILE* const terminal = std::tmpfile();
+  std::FILE* const log = std::tmpfile();
+  {
+    Logger logger(log, LogLevel::kInfo, [] { return std::chrono::system_clock::time_point(); });
+    ManualClock clock;
+    LoadProgress progress({clock, logger, has_terminal ? terminal : nullptr, bytes});
+    load(progress, clock);
+  }
+  Told texts{text_of(terminal), text_of(log)};
+  std::fclose(terminal);
+  std::fclose(log);
+  return texts;
+}
+
+TEST(LoadProgress, WritesOneLineOverAndOverOnATerminal) {
+  const Told texts = told(true, kTotal, [](LoadProgress& progress, ManualClock& clock) {
+    clock.advance(std::chrono::seconds(1));
+    progress.advance(kTotal / 4);
+    clock.advance(std::chrono::seconds(1));
+    progress.advance(kTotal / 2);
+    progress.finish();
+  });
+  EXPECT_EQ(texts.terminal,
+            "\r\033[Kloading 25 %, 1.0 of 4.0 GB, 1.00 GB/s\r\033[Kloading 50 %, 2.0 of 4.0 GB, 1.00 GB/s\r\033[K");
+  EXPECT_THAT(texts.log, IsEmpty());
+}
+
+TEST(LoadProgress, TellsTheLogEveryFewSecondsWithoutATerminal) {
+  const Told texts = told(false, kTotal, [](LoadProgress& progress, ManualClock& clock) {
+    for (int64_t piece = 1; piece <= 9; ++piece) {
+      clock.advance(std::chrono::seconds(1));
+      progress.advance(piece * kTotal / 10);
+    }
+    progress.finish();
+  });
+  EXPECT_THAT(texts.terminal, IsEmpty());
+  EXPECT_THAT(texts.log, HasSubstr("loading the model percent=50 gb_per_second=0.40\n"));
+  EXPECT_EQ(std::count(texts.log.begin(), texts.log.end(), '\n'), 1);
+}
+
+TEST(LoadProgress, TellsNothingOfASmallModel) {
+  for (const bool has_terminal : {false, true}) {
+    const Told texts = told(has_terminal, LoadProgress::kBytesMin - 1, [](LoadProgress& progress, ManualClock& clock) {
+      clock.advance(std::chrono::seconds(60));
+      progress.advance(1);
+      progress.finish();
+    });
+    EXPECT_THAT(texts.terminal + texts.log, IsEmpty());
+  }
+}
+
+TEST(LoadProgress, TellsNothingTwiceWithinItsPeriod) {
+  const Told texts = told(true, kTotal, [](LoadProgress& progress, ManualClock& clock) {
+    clock.advance(LoadProgress::kTerminalPeriod - Duration(1));
+    progress.advance(1);
+    progress.finish();
+  });
+  EXPECT_THAT(texts.terminal, IsEmpty());
+}
+
+TEST(GigabytesPerSecond, IsZeroWhenNoTimeHasPassed) {
+  EXPECT_EQ(gigabytes_per_second(1'250'000'000, 1), "1.25");
+  EXPECT_EQ(gigabytes_per_second(1'250'000'000, 0), "0.00");
+}
+
+TEST(ProcessMemory, ReadsTheKernelsText) {
+  const ProcessMemory memory = parse_process_status("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t1\n");
+  EXPECT_EQ(memory.peak_bytes, 2048 * 1024);
+  EXPECT_EQ(memory.resident_bytes, 1024 * 1024);
+}
+
+TEST(ProcessMemory, IsZeroWhereTheTextLacksIt) {
+  for (const char* text : {"", "Name:\tx\n", "\nVmRSS:", "\nVmRSS:\tmany kB\n", "\nVmRSS:\t-5 kB\n"}) {
+    EXPECT_EQ(parse_process_status(text).resident_bytes, 0) << text;
+  }
+}
+
+TEST(ProcessMemory, OfThisProcessIsThere) {
+  EXPECT_GT(process_memory().resident_bytes, 0);
+  EXPECT_GE(process_memory().peak_bytes, process_memory().resident_bytes);
+}
+
+}  // namespace
+}  // namespace sluice::server

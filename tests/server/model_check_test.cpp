@@ -1,0 +1,50 @@
+#include "server/model_check.h"
+
+#include <cstdio>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/hf_folder.h"
+
+namespace sluice::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<std::string> check(const std::string& path) {
+  Config config;
+  config.model.path = path;
+  const SteadyClock clock;
+  Logger logger(stderr, LogLevel::kError, [] { return std::chrono::system_clock::time_point(); });
+  return check_model(config, {clock, logger});
+}
+
+TEST(ModelCheck, TellsWhatAGgufFileIs) {
+  const auto summary = check(engine::gguf_test_file("T_base"));
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  for (const char* const part : {"architecture   llama\n", "parameters     23840\n", "20 of F32 (0.1 MiB)",
+                                 "layers         2\n", "context        256 tokens\n", "vocabulary     260 tokens\n",
+                                 "KV cache       128 bytes per token as f16\n", "verified"}) {
+    EXPECT_THAT(*summary, HasSubstr(part));
+  }
+}
+
+TEST(ModelCheck, NamesATensorWithAValueThatIsNoNumber) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    auto bytes = engine::read_test_file("T_base");
+    std::memcpy(bytes.data() + bytes.size() - 8, &bad, sizeof(bad));  // in output_norm, the last tensor
+    const engine::TemporaryFile file(bytes);
+    const auto summary = check(file.path());
+    ASSERT_FALSE(summary.ok());
+    EXPECT_THAT(summary.status().message(), HasSubstr(": tensor output_norm.weight has a value in row 0 that is not"));
+  }
+}
+
+TEST(ModelCheck, RefusesWhatCanNotBeLoaded) {
+  EXPECT_THAT(check("/nonexistent.gguf").status().message(), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace sluice::server
