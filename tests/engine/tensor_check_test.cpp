@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/gguf.h"
 #include "engine/watched_checkpoint.h"
 #include "tests/engine/gguf_builder.h"
 
