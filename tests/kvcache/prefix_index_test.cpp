@@ -164,16 +164,6 @@ TEST_F(PrefixIndexOfGroups, ForgetsAllOfABlockWhenOneGroupsIsOverwritten) {
   }
 }
 
-TEST_F(PrefixIndexOfGroups, ForgetsEverythingWhenTold) {
-  const Prompt prompt = prompt_from(0, 2);
-  const BlockTable running = serve(prompt);
-  serve(prompt_from(100, 2)).release();
-  index_.clear();
-  EXPECT_EQ(index_.known_count(), 0);
-  EXPECT_EQ(match(prompt), 0);
-  EXPECT_EQ(pool_.counts().cached, 0);
-}
-
 TEST_F(PrefixIndexTest, MatchesFromAnyBlockUpToTheLimit) {
   const Prompt prompt = prompt_from(0, 3);
   const BlockTable table = serve(prompt);
