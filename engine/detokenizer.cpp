@@ -20,13 +20,13 @@ std::string Detokenizer::push(int32_t id) {
 
 std::string Detokenizer::push_with_name(int32_t id) {
   if (!tokenizer_->is_special(id)) return push(id);
-  blanks_left_ = 0;
   return flush() += tokenizer_->token_bytes(id);
 }
 
 std::string Detokenizer::flush() {
   std::string text = sanitize_utf8(held_);
   held_.clear();
+  blanks_left_ = 0;
   return text;
 }
 

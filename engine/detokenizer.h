@@ -29,7 +29,7 @@ class Detokenizer {
   std::string push(int32_t id);
   /// The same, but a special token gives its name, which ends an unfinished character.
   std::string push_with_name(int32_t id);
-  /// What is still held, as U+FFFD; call once at the end.
+  /// What is still held, as U+FFFD; call at the end. What comes after it goes on.
   std::string flush();
 
  private:

@@ -44,15 +44,10 @@ Status tokenize(const ServedModel& model, const v1::TokenizeRequest& request, v1
 Status detokenize(const ServedModel& model, const v1::DetokenizeRequest& request, v1::DetokenizeResponse& response) {
   SLUICE_RETURN_IF_ERROR(check_count("ids", static_cast<size_t>(request.ids_size()), kDetokenizeTokensMax, "tokens"));
   SLUICE_RETURN_IF_ERROR(check_token_ids("ids", request.ids(), model.tokenizer->vocab_size()));
-  engine::Detokenizer detokenizer(*model.tokenizer);
+  engine::Detokenizer detokenizer(*model.tokenizer, engine::TextExtent::kWhole);
   std::string& text = *response.mutable_text();
   for (const int32_t id : request.ids()) {
-    if (request.keep_special() && model.tokenizer->is_special(id)) {
-      text += detokenizer.flush();
-      text += model.tokenizer->token_bytes(id);
-    } else {
-      text += detokenizer.push(id);
-    }
+    text += request.keep_special() ? detokenizer.push_with_name(id) : detokenizer.push(id);
   }
   text += detokenizer.flush();
   return {};

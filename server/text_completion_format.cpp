@@ -20,7 +20,7 @@ int32_t count_characters(std::string_view text) {
 /// Where tokens begin in the text they make, in characters.
 class TextOffsets {
  public:
-  explicit TextOffsets(const engine::Tokenizer& tokenizer) : detokenizer_(tokenizer) {}
+  TextOffsets(const engine::Tokenizer& tokenizer, engine::TextExtent extent) : detokenizer_(tokenizer, extent) {}
 
   /// The token's offset; it is the next one.
   int32_t next(int32_t id) {
@@ -39,7 +39,9 @@ class TextOffsets {
 class TextCompletionFormat final : public AnswerFormat {
  public:
   explicit TextCompletionFormat(AnswerTraits traits)
-      : traits_(std::move(traits)), tokenizer_(*traits_.model.tokenizer), prompt_(tokenizer_) {}
+      : traits_(std::move(traits)),
+        tokenizer_(*traits_.model.tokenizer),
+        prompt_(tokenizer_, engine::TextExtent::kWhole) {}
 
   std::string whole(const Completion& completion, TimePoint now) override {
     std::string prompt = echo_text(completion.prompt_tokens);
@@ -108,11 +110,12 @@ class TextCompletionFormat final : public AnswerFormat {
 
   /// A choice begins with its first token: how many there may be is the core's to check.
   TextOffsets& offsets_of(int32_t choice) {
-    while (offsets_.size() <= static_cast<size_t>(choice)) offsets_.emplace_back(tokenizer_);
+    while (offsets_.size() <= static_cast<size_t>(choice)) offsets_.emplace_back(tokenizer_, extent_);
     return offsets_[static_cast<size_t>(choice)];
   }
 
   std::string echo_text(const std::vector<TokenReport>& tokens) {
+    if (!tokens.empty()) extent_ = engine::TextExtent::kWhole;
     std::string text;
     for (const TokenReport& token : tokens) text += prompt_.push(token.id);
     return text;
@@ -165,7 +168,8 @@ class TextCompletionFormat final : public AnswerFormat {
   const AnswerTraits traits_;
   const engine::Tokenizer& tokenizer_;
   engine::Detokenizer prompt_;
-  std::vector<TextOffsets> offsets_;  // by choice
+  engine::TextExtent extent_ = engine::TextExtent::kContinuation;  ///< of what is told: an echo begins it
+  std::vector<TextOffsets> offsets_;                               // by choice
   bool is_prompt_told_ = false;
 };
 
