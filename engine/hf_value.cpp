@@ -74,11 +74,12 @@ Result<std::string> HfValue::string() const {
 }
 
 Result<int32_t> HfValue::id() const {
-  const auto* const number = value_->get_ptr<const nlohmann::json::number_unsigned_t*>();
-  if (number == nullptr || *number >= static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+  // What is past the largest int64 comes out negative.
+  const int64_t number = value_->is_number_integer() ? value_->get<int64_t>() : -1;
+  if (number < 0 || number >= std::numeric_limits<int32_t>::max()) {
     return fault("is not the id of a token, 0 to 2147483646");
   }
-  return static_cast<int32_t>(*number);
+  return static_cast<int32_t>(number);
 }
 
 Result<std::string> hf_type(const HfValue& value) {
