@@ -27,7 +27,7 @@ std::string load_error(const std::string& path) {
   return executor.ok() ? "" : executor.status().message();
 }
 
-class TinyFolder : public ::testing::TestWithParam<CpuIsa> {
+class HuggingFaceModel : public ::testing::TestWithParam<CpuIsa> {
  protected:
   struct Outcome {
     std::vector<int32_t> tokens;
@@ -46,13 +46,13 @@ class TinyFolder : public ::testing::TestWithParam<CpuIsa> {
 
 // The same bytes as T_base.gguf, whose rows are meant for pairwise rotation: there the first token is 134. The log-
 // probability is that of the reference's logit 9.797 among its 260.
-TEST_P(TinyFolder, B32_QuantBlocks_f_RotatesHalvesOfAHead) {
+TEST_P(HuggingFaceModel, B32_QuantBlocks_f_RotatesHalvesOfAHead) {
   const Outcome outcome = greedy(hf_test_folder("T_base"), 1);
   EXPECT_THAT(outcome.tokens, ElementsAre(44));
   EXPECT_NEAR(outcome.first_logprob, -0.7450, 0.03);
 }
 
-TEST_P(TinyFolder, B33_WeightsMap_d_TakesTheRopeBaseOfEitherSpelling) {
+TEST_P(HuggingFaceModel, B33_WeightsMap_d_TakesTheRopeBaseOfEitherSpelling) {
   HfFolder folder("T_theta");
   for (const bool is_new_spelling : {false, true}) {
     if (is_new_spelling) {
@@ -69,7 +69,7 @@ TEST_P(TinyFolder, B33_WeightsMap_d_TakesTheRopeBaseOfEitherSpelling) {
   EXPECT_EQ(greedy(folder.path(), 1).tokens.front(), 44);
 }
 
-TEST_P(TinyFolder, ReadsShardsAsOneFile) {
+TEST_P(HuggingFaceModel, ReadsShardsAsOneFile) {
   HfFolder folder("T_theta");
   std::filesystem::remove(folder.files().path_of("model.safetensors"));
   SafetensorsBuilder first;
@@ -87,7 +87,7 @@ TEST_P(TinyFolder, ReadsShardsAsOneFile) {
   EXPECT_THAT(greedy(folder.path(), 2).tokens, ElementsAre(35, 58));
 }
 
-TEST_P(TinyFolder, AStoredOutputMatrixCountsWhereItDiffersFromTheEmbedding) {
+TEST_P(HuggingFaceModel, AStoredOutputMatrixCountsWhereItDiffersFromTheEmbedding) {
   HfFolder folder("T_base");
   for (const bool differs : {false, true}) {
     SafetensorsBuilder builder;
@@ -110,7 +110,7 @@ TEST_P(TinyFolder, AStoredOutputMatrixCountsWhereItDiffersFromTheEmbedding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, TinyFolder, ::testing::ValuesIn(available_cpu_isas()),
+INSTANTIATE_TEST_SUITE_P(Isa, HuggingFaceModel, ::testing::ValuesIn(available_cpu_isas()),
                          [](const auto& param) { return std::string(cpu_isa_name(param.param)); });
 
 TEST(B33_WeightsMap, g_RefusesAModelWithoutAnyOutputMatrix) {
