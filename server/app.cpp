@@ -17,6 +17,7 @@
 #include "engine/utf8.h"
 #include "server/config_file.h"
 #include "server/http_post.h"
+#include "server/model_check.h"
 #include "server/open_file_limit.h"
 #include "server/request_log.h"
 
@@ -358,6 +359,21 @@ int run_app(const Config& config, std::string_view version) {
   std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
   return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version), terminal},
                desk);
+}
+
+int run_model_check(const Config& config) {
+  const SteadyClock clock;
+  const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
+  Logger logger(
+      stderr, log_level(config.log.level), [] { return std::chrono::system_clock::now(); }, format);
+  std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
+  const Result<std::string> summary = check_model(config, {clock, logger, terminal});
+  if (!summary.ok()) {
+    std::fprintf(stderr, "sluiced: %s\n", summary.status().message().c_str());
+    return 1;
+  }
+  std::fputs(summary->c_str(), stdout);
+  return 0;
 }
 
 }  // namespace sluice::server

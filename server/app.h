@@ -113,4 +113,8 @@ class App {
 /// begins: it blocks the three signals in all of them.
 int run_app(const Config& config, std::string_view version);
 
+/// Looks at the configured model instead of serving it (check_model()): the summary goes to stdout, an error to stderr.
+/// Returns the exit code, 0 or 1.
+int run_model_check(const Config& config);
+
 }  // namespace sluice::server

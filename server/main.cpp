@@ -4,7 +4,6 @@
 
 #include "server/app.h"
 #include "server/flags.h"
-#include "server/model_check.h"
 
 int main(int argc, char** argv) {
   using namespace sluice::server;

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include "engine/model_executor.h"
 #include "engine/tensor_check.h"
 #include "engine/watched_checkpoint.h"
@@ -135,20 +133,6 @@ Result<std::string> check_model(const Config& config, const LoadEnvironment& env
   text += line("memory", mib(memory.resident_bytes) + " after loading, " + mib(memory.peak_bytes) + " at most, for " +
                              mib(engine::stored_bytes(checkpoint->tensors())) + " of weights");
   return text + line("verified", "every value is finite, and a step's scores are");
-}
-
-int run_model_check(const Config& config) {
-  const SteadyClock clock;
-  const auto wall_clock = [] { return std::chrono::system_clock::now(); };
-  Logger logger(stderr, LogLevel::kInfo, wall_clock, LogFormat::kText);
-  std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
-  const Result<std::string> summary = check_model(config, {clock, logger, terminal});
-  if (!summary.ok()) {
-    std::fprintf(stderr, "sluiced: %s\n", summary.status().message().c_str());
-    return 1;
-  }
-  std::fputs(summary->c_str(), stdout);
-  return 0;
 }
 
 }  // namespace sluice::server

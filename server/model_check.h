@@ -13,8 +13,4 @@ namespace sluice::server {
 /// line that names what is wrong.
 Result<std::string> check_model(const Config& config, const LoadEnvironment& environment);
 
-/// What `sluiced --verify-model` does: the summary goes to stdout and an error to stderr. Returns the exit code, 0
-/// or 1.
-int run_model_check(const Config& config);
-
 }  // namespace sluice::server
