@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/tokenizer/huggingface.json: small tokenizer.json documents of many kinds, with random texts and what
-Hugging Face's tokenizers make of them (their version is in scripts/requirements.txt).
+Hugging Face's tokenizers make of them. Needs that package (tokenizers==0.23.3), which no test does.
 
 usage: scripts/expect_tokenizers.py [--seed N] [--texts N] [--out FILE]
 Another seed gives other texts, to look further for differences; SLUICE_TOKENIZER_CASES=FILE lets the test read them.

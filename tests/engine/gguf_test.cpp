@@ -1,5 +1,6 @@
 #include "engine/gguf.h"
 
+#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -34,6 +35,29 @@ TEST(GgufFile, SaysThatAFileIsMissing) {
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.status().code(), StatusCode::kNotFound);
   EXPECT_EQ(file.status().message(), "/nonexistent/model.gguf: No such file or directory");
+}
+
+TEST(GgufFile, OpensTheMetadataOfAFileThatEndsBehindThem) {
+  std::vector<std::byte> bytes = GgufBuilder().string("general.name", "cut").build();
+  const uint64_t tensor_count = 1'000'000;  // none of them there
+  std::memcpy(bytes.data() + 8, &tensor_count, sizeof(tensor_count));
+  const TemporaryFile file(bytes);
+  const Result<GgufFile> metadata = GgufFile::open_metadata(file.path());
+  ASSERT_TRUE(metadata.ok()) << metadata.status();
+  EXPECT_EQ(*metadata->get_string("general.name"), "cut");
+  EXPECT_TRUE(metadata->tensors().empty());
+  EXPECT_FALSE(GgufFile::open(file.path()).ok());
+}
+
+TEST(GgufFile, ChecksTheMetadataThatItOpensAlone) {
+  EXPECT_EQ(GgufFile::open_metadata("/nonexistent/model.gguf").status().code(), StatusCode::kNotFound);
+  std::vector<std::byte> bytes = GgufBuilder().string("general.name", "cut").build();
+  for (size_t size = 1; size < 24 + 8 + 12 + 4 + 8 + 3; ++size) {
+    const TemporaryFile file(std::vector<std::byte>(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
+    const Result<GgufFile> metadata = GgufFile::open_metadata(file.path());
+    ASSERT_FALSE(metadata.ok()) << size;
+    EXPECT_THAT(metadata.status().message(), HasSubstr(file.path()));
+  }
 }
 
 TEST(GgufFile, RefusesAFolder) {

@@ -60,6 +60,31 @@ TEST(OfflineTokenize, AddsBosOnlyWhereTheModelDoes) {
   EXPECT_EQ(*tokenize_text(options, "a"), (Ids{'a'}));
 }
 
+/// A folder whose prompts begin with bos, id 1, and whose texts begin with a blank that is dropped again.
+std::string tiny_folder() {
+  return SLUICE_SOURCE_DIR "/tests/data/tiny/mistral-window";
+}
+
+TEST(OfflineTokenize, ReadsAFolderToo) {
+  TokenizeOptions options{.model_path = tiny_folder()};
+  EXPECT_EQ(*tokenize_text(options, "a"), (Ids{283, 264}));
+  options.add_bos = true;
+  EXPECT_EQ(*tokenize_text(options, "a"), (Ids{1, 283, 264}));
+  options.model_path = SLUICE_SOURCE_DIR "/tests/data";
+  EXPECT_THAT(tokenize_text(options, "a").status().message(), HasSubstr("tests/data/tokenizer.json"));
+}
+
+TEST(OfflineTokenize, GivesTheTextOfIdsBack) {
+  EXPECT_EQ(*detokenize_ids(tiny_folder(), {1, 283, 264, 283, 264}, false), "a a");
+  EXPECT_EQ(*detokenize_ids(tiny_folder(), {1, 283, 264}, true), "<s> a");
+  EXPECT_EQ(*detokenize_ids(tiny_model().model_path, {'c', 258, 256}, false), "cab");
+  for (const int32_t id : {-1, 320}) {
+    EXPECT_THAT(detokenize_ids(tiny_folder(), {1, id}, false).status().message(),
+                HasSubstr("id " + std::to_string(id) + " is not a token of the vocabulary, 0 to 319"));
+  }
+  EXPECT_EQ(detokenize_ids("/nonexistent/model.gguf", {1}, false).status().code(), StatusCode::kNotFound);
+}
+
 TEST(OfflineTokenize, NamesTheLineThatIsBad) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{\"text\":", "line 3: not JSON"},
