@@ -70,7 +70,7 @@ TEST_F(DeepseekHeader, RendersItsChatTemplate) {
   for (const TextRun& run : *runs) text += run.text;
   EXPECT_EQ(text,
             "<｜begin▁of▁sentence｜><｜User｜>Hi<｜Assistant｜>Hello<｜end▁of▁sentence｜><｜User｜><｜User｜>"
-            "<｜Assistant｜><think>\n");
+            "<｜Assistant｜>");
 }
 
 }  // namespace
