@@ -221,7 +221,8 @@ Result<uint64_t> size_of(const StoredTensor& tensor, uint64_t file_size) {
   const auto elements_max = static_cast<int64_t>(std::min(file_size, uint64_t{1} << 58) * 4);
   int64_t elements = 1;
   for (const int64_t length : tensor.shape) {
-    if (length > elements_max / elements) return invalid_argument("its shape needs more bytes than the file has; is the file cut off?");
+    if (length > elements_max / elements)
+      return invalid_argument("its shape needs more bytes than the file has; is the file cut off?");
     elements *= length;
   }
   return static_cast<uint64_t>(tensor_bytes(tensor.type, elements));

@@ -95,7 +95,7 @@ Status HfVocabulary::add(const HfAddedToken& token, const HfValue& where) {
   if (!known) SLUICE_RETURN_IF_ERROR(insert(token.content, token.id, where));
   const auto same = [&](const HfAddedToken& other) { return other.id == token.id; };
   if (std::none_of(added_.begin(), added_.end(), same)) added_.push_back(token);
-  if (token.is_special) is_special_[static_cast<size_t>(token.id)] = true;
+  if (token.is_special) make_special(token.content);
   return {};
 }
 

@@ -31,8 +31,7 @@ Result<Code> compile_code(std::string_view regex, uint32_t options) {
   PCRE2_SIZE error_offset = 0;
   // PCRE2 takes a pointer even where the size is 0.
   const auto* const begin = reinterpret_cast<PCRE2_SPTR>(regex.empty() ? "" : regex.data());
-  Code code(pcre2_compile(begin, regex.size(), PCRE2_UTF | options, &error, &error_offset,
-                          nullptr));
+  Code code(pcre2_compile(begin, regex.size(), PCRE2_UTF | options, &error, &error_offset, nullptr));
   if (code == nullptr) {
     std::array<PCRE2_UCHAR, 256> message{};
     pcre2_get_error_message(error, message.data(), message.size());

@@ -263,6 +263,14 @@ TEST_F(HfFolder, AddsTokensThatOnlyTheConfigurationHas) {
   EXPECT_TRUE(tokenizer->is_special(4));
 }
 
+TEST_F(HfFolder, TakesATokenForSpecialWhereEitherFileSaysSo) {
+  EXPECT_EQ(encode(*open(), "<tool>"), (Ids{6}));
+  write("tokenizer_config.json", R"({"added_tokens_decoder": {"6": {"content": "<tool>", "special": true}}})");
+  EXPECT_THAT(encode(*open(), "<tool>"), IsEmpty());  // spelled in bytes that this vocabulary doesn't have
+  EXPECT_EQ(encode(*open(), "<tool>", SpecialTokens::kParse), (Ids{6}));
+  EXPECT_TRUE(open()->is_special(6));
+}
+
 TEST_F(HfFolder, RendersTheTemplateOfItsOwnFileFirst) {
   EXPECT_EQ(ChatTemplate::from_folder(folder_).status().code(), StatusCode::kNotFound);
   write("tokenizer_config.json", R"({"bos_token": "<s>", "chat_template": "{{ bos_token }}config"})");
