@@ -10,6 +10,10 @@ bool has_half_scales(const PackedPart& part) {
   return is_quantized(part.type) && packed_layout(part.type).scales() == 2;
 }
 
+bool is_bf16(const PackedPart& part) {
+  return part.type == TensorType::kBf16 && part.length % kQuantBlock == 0;
+}
+
 }  // namespace
 
 Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
@@ -21,6 +25,7 @@ Status ColumnBuffer::reserve(int32_t tokens, int32_t length) {
   const size_t blocks = elements / kQuantBlock + kColumnLanes;
   SLUICE_ASSIGN_OR_RETURN(floats_, HugeBuffer::allocate(elements * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(halves_, HugeBuffer::allocate(elements * sizeof(uint16_t), "activations"));
+  SLUICE_ASSIGN_OR_RETURN(rests_, HugeBuffer::allocate(elements * sizeof(uint16_t), "activations"));
   SLUICE_ASSIGN_OR_RETURN(values_, HugeBuffer::allocate(elements, "activations"));
   SLUICE_ASSIGN_OR_RETURN(scales_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
   SLUICE_ASSIGN_OR_RETURN(sums_, HugeBuffer::allocate(blocks * sizeof(float), "activations"));
@@ -36,14 +41,18 @@ void ColumnBuffer::begin(const PackedMatrix& matrix, int32_t decode_count, int32
   has_float_ = matrix.has_float;
   wants_half_sums_ = std::any_of(matrix.parts.begin(), matrix.parts.end(), has_half_scales);
   count_ = count;
-  // Where both kinds of tokens are treated alike, and in a matrix that is partly of floats, all count as one kind.
-  const bool is_split = kernels_->prompt.exist() && !has_float_;
+  // Where both kinds of tokens are treated alike, and in a matrix that is partly of other floats, all count as one
+  // kind.
+  wants_rests_ = kernels_->prompt.exist() && std::all_of(matrix.parts.begin(), matrix.parts.end(), is_bf16);
+  const bool is_split = kernels_->prompt.exist() && (!has_float_ || wants_rests_);
   decode_count_ = is_split ? decode_count : count;
 }
 
 bool ColumnBuffer::wants(int32_t token, Activations activations) const {
+  const bool is_prompt = token >= decode_count_;
+  if (wants_rests_) return activations == (is_prompt ? Activations::kBf16 : Activations::kFloat);
   if (activations == Activations::kFloat && has_float_) return true;
-  return has_quantized_ && activations == (token < decode_count_ ? kernels_->decode.take : Activations::kBf16);
+  return has_quantized_ && activations == (is_prompt ? Activations::kBf16 : kernels_->decode.take);
 }
 
 void ColumnBuffer::set(int32_t token, const float* x) {
@@ -62,7 +71,10 @@ void ColumnBuffer::set_normed(int32_t token, const float* x, std::span<const flo
 
 void ColumnBuffer::convert(int32_t token, const float* x) {
   const int64_t place = place_of(token);
-  if (wants(token, Activations::kBf16)) kernels_->to_halves(x, length_, halves_.as<uint16_t>() + place * kQuantBlock);
+  if (wants(token, Activations::kBf16)) {
+    kernels_->to_halves(x, length_, halves_.as<uint16_t>() + place * kQuantBlock,
+                        wants_rests_ ? rests_.as<uint16_t>() + place * kQuantBlock : nullptr);
+  }
   if (!wants(token, Activations::kInt8)) return;
   kernels_->quantize(x, length_,
                      {.values = values_.as<int8_t>() + place * kQuantBlock,
@@ -83,6 +95,7 @@ Columns ColumnBuffer::from(int32_t token) const {
   return {.length = length_,
           .floats = floats_.as<float>() + int64_t{token} * length_,
           .halves = halves_.as<uint16_t>() + place * kQuantBlock,
+          .rests = wants_rests_ ? rests_.as<uint16_t>() + place * kQuantBlock : nullptr,
           .values = values_.as<int8_t>() + place * kQuantBlock,
           .scales = scales_.as<float>() + place,
           .sums = sums_.as<float>() + place,

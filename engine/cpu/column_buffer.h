@@ -48,13 +48,15 @@ class ColumnBuffer {
   bool has_quantized_ = false;
   bool has_float_ = false;
   bool wants_half_sums_ = false;
-  HugeBuffer floats_;     // [tokens, length]
-  HugeBuffer halves_;     // as Columns has them
-  HugeBuffer values_;     // the same
-  HugeBuffer scales_;     // the same
-  HugeBuffer sums_;       // the same
-  HugeBuffer half_sums_;  // the same
-  HugeBuffer offsets_;    // the same
+  bool wants_rests_ = false;  ///< weights are bfloat16, and prompts are computed in it
+  HugeBuffer floats_;         // [tokens, length]
+  HugeBuffer halves_;         // as Columns has them
+  HugeBuffer rests_;          // the same
+  HugeBuffer values_;         // the same
+  HugeBuffer scales_;         // the same
+  HugeBuffer sums_;           // the same
+  HugeBuffer half_sums_;      // the same
+  HugeBuffer offsets_;        // the same
 };
 
 }  // namespace sluice::engine::cpu

@@ -4,9 +4,9 @@
 
 #include "engine/cpu/dot_bytes.h"
 
-// Products of quantised weights with many columns of bfloat16 activations, for machines with matrix tiles T
-// (simd_amx.h). Weights become bfloat16 once for many columns, and are summed in float inside the tiles: there is
-// nothing left to do per block, which is what limits products of bytes.
+// Products of quantised and of bfloat16 weights with many columns of bfloat16 activations, for machines with matrix
+// tiles T (simd_amx.h). Weights become bfloat16 once for many columns, and are summed in float inside the tiles: there
+// is nothing left to do per block, which is what limits products of bytes.
 
 namespace sluice::engine::cpu {
 
@@ -36,13 +36,26 @@ void unpack_panel(const std::byte* panel, int32_t blocks, uint16_t* to) {
   }
 }
 
+/// The same of a panel of bfloat16 weights.
+template <typename V>
+void interleave_panel(const std::byte* panel, int32_t blocks, uint16_t* to) {
+  const auto* from = reinterpret_cast<const uint16_t*>(panel);
+  for (int32_t pair = 0; pair < blocks * kQuantBlock / 2; ++pair, from += 2 * kPanelRows, to += 2 * kPanelRows) {
+    V::store_bf16_pairs(to, V::load_bf16(from), V::load_bf16(from + kPanelRows));
+  }
+}
+
+template <typename V>
+consteval PerType<Unpack> unpacks() {
+  auto unpacks = per_quantized_type<Unpack>([](auto type) { return unpack_panel<V, decltype(type)::kType>; });
+  unpacks[TensorType::kBf16] = interleave_panel<V>;
+  return unpacks;
+}
+
 /// What prompts are computed with on machines with tiles T.
 template <typename V, typename T>
 consteval PromptProducts prompt_products() {
-  return {.unpack = per_quantized_type<Unpack>([](auto type) { return unpack_panel<V, decltype(type)::kType>; }),
-          .multiply = T::multiply_pair,
-          .begin = T::begin_floats,
-          .end = T::end};
+  return {.unpack = unpacks<V>(), .multiply = T::multiply_pair, .begin = T::begin_floats, .end = T::end};
 }
 
 }  // namespace sluice::engine::cpu

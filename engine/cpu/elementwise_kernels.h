@@ -64,9 +64,13 @@ void quantize(const float* x, int32_t length, const QuantizedColumn& to) {
 }
 
 template <typename V>
-void to_halves(const float* x, int32_t length, uint16_t* halves) {
-  for (int32_t k = 0; k < length; k += kQuantBlock, halves += kQuantBlock * kColumnLanes) {
-    for (int i = 0; i < kQuantBlock; i += V::kLanes) V::store_bf16(halves + i, V::load(x + k + i));
+void to_halves(const float* x, int32_t length, uint16_t* halves, uint16_t* rests) {
+  for (int64_t at = 0; length > 0; length -= kQuantBlock, x += kQuantBlock, at += int64_t{kQuantBlock} * kColumnLanes) {
+    for (int i = 0; i < kQuantBlock; i += V::kLanes) V::store_bf16(halves + at + i, V::load(x + i));
+    if (rests == nullptr) continue;
+    for (int i = 0; i < kQuantBlock; i += V::kLanes) {
+      V::store_bf16(rests + at + i, V::sub(V::load(x + i), V::load_bf16(halves + at + i)));
+    }
   }
 }
 

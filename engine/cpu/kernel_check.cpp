@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +32,10 @@ class Numbers {
     for (float& value : values) value = between(low, high);
     return values;
   }
-  /// `panel_count` panels of rows of `length`: any quants and any scales of groups, and d and m that make weights of
-  /// ordinary size of them.
+  /// `panel_count` panels of rows of `length`: bfloat16, or any quants and any scales of groups, and d and m that make
+  /// weights of ordinary size of them.
   std::vector<std::byte> panels(TensorType type, int32_t panel_count, int32_t length) {
+    if (!is_quantized(type)) return bf16_panels(panel_count, length);
     const PackedLayout layout = packed_layout(type);
     const int32_t units = panel_count * length / (layout.scheme.blocks * kQuantBlock);
     std::vector<std::byte> bytes(static_cast<size_t>(units * layout.bytes()));
@@ -50,6 +52,15 @@ class Numbers {
   }
 
  private:
+  std::vector<std::byte> bf16_panels(int32_t panel_count, int32_t length) {
+    std::vector<std::byte> bytes(static_cast<size_t>(panel_count) * kPanelRows * static_cast<size_t>(length) * 2);
+    for (size_t at = 0; at < bytes.size(); at += 2) {
+      const uint16_t bits = float_to_bf16(between(-2, 2));
+      std::memcpy(&bytes[at], &bits, sizeof(bits));
+    }
+    return bytes;
+  }
+
   uint64_t position_ = 0;
 };
 
@@ -67,7 +78,7 @@ Result<CheckedProducts> multiply(const Kernels& kernels, TokenKind kind, const P
   PackedMatrix matrix;
   matrix.parts = {part};
   matrix.length = part.length;
-  matrix.has_quantized = true;
+  (part.is_quantized() ? matrix.has_quantized : matrix.has_float) = true;
   ColumnBuffer columns(kernels);
   SLUICE_RETURN_IF_ERROR(columns.reserve(kColumns, part.length));
   columns.begin(matrix, kind == TokenKind::kDrawn ? kColumns : 0, kColumns);
@@ -140,8 +151,10 @@ Status wrong(std::string_view name, std::string_view what) {
 
 Status check_products(const Kernels& kernels, std::string_view name, Numbers& numbers) {
   const std::vector<float> x = numbers.floats(size_t{kColumns} * kLengthMax, -2, 2);
-  for (const TensorType type : kQuantizedTypes) {
-    const int32_t length = traits_of(type).block_elements == kQuantBlock ? kLength : kLengthMax;
+  std::vector<TensorType> types(std::begin(kQuantizedTypes), std::end(kQuantizedTypes));
+  types.push_back(TensorType::kBf16);
+  for (const TensorType type : types) {
+    const int32_t length = traits_of(type).block_elements == kQuantBlockElementsMax ? kLengthMax : kLength;
     const std::vector<std::byte> panels = numbers.panels(type, 2, length);
     const PackedPart part{.type = type, .row_count = 2 * kPanelRows, .length = length, .panels = panels.data()};
     SLUICE_ASSIGN_OR_RETURN(const CheckedProducts wanted,

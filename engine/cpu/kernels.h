@@ -37,6 +37,7 @@ struct Columns {
   int32_t length;          // a multiple of 32 where there are blocks
   const float* floats;     // [tokens, length]
   const uint16_t* halves;  // [tokens / 16][blocks][16][32] bfloat16
+  const uint16_t* rests;   // the same: what halves leave of x, where weights want it; otherwise null
   const int8_t* values;    // [tokens / 16][blocks][16][32]
   const float* scales;     // [tokens / 16][blocks][16]
   const float* sums;       // the same: scale * sum of the block's values
@@ -159,6 +160,7 @@ struct QuantizedProducts {
 /// Some columns' products with two panels.
 struct PairProduct {
   const uint16_t* columns;  // [tiles of 16] of [blocks][16][32] bfloat16
+  const uint16_t* rests = nullptr;  // like the columns, and multiplied as they are; null: none
   int64_t tile_stride;      // halves from one tile to the next
   int32_t tiles;            // 1 or 2
   int32_t blocks;
@@ -172,7 +174,8 @@ struct PairProduct {
 using Unpack = void (*)(const std::byte* panel, int32_t blocks, uint16_t* weights);
 
 /// Products of many columns in bfloat16, for instruction sets with matrix tiles: weights are unpacked once for all of
-/// them.
+/// them. Weights of bfloat16 are exact in them, so their columns come in two bfloat16 parts, which are off by 2^-16 at
+/// most.
 struct PromptProducts {
   PerType<Unpack> unpack;
   /// Each element is summed in one order, whatever else is in its tile.
@@ -185,15 +188,15 @@ struct PromptProducts {
 
 /// One instruction set's kernels.
 struct Kernels {
-  /// For drawn tokens, few columns at a time. Products with float weights always take floats.
+  /// For drawn tokens, few columns at a time. Their products with float weights take floats.
   QuantizedProducts decode;
   /// For the tokens of prompts; where there are none, decode's serve those too.
   PromptProducts prompt;
   PerType<Dot> dot_float;
   /// One token of blocks from `length` floats, a multiple of 32.
   void (*quantize)(const float* x, int32_t length, const QuantizedColumn& to);
-  /// The same in bfloat16.
-  void (*to_halves)(const float* x, int32_t length, uint16_t* halves);
+  /// The same in bfloat16, and what that leaves of x, unless `rests` is null.
+  void (*to_halves)(const float* x, int32_t length, uint16_t* halves, uint16_t* rests);
   /// to[c * stride .. + 15] = products[c * 16 .. + 15] + added[0 .. 15]; `added` may be null.
   void (*put_panel)(const float* products, int32_t count, const float* added, float* to, int64_t stride);
   /// to[c * stride .. + 15] += products[c * 16 .. + 15]

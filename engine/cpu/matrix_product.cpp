@@ -100,7 +100,9 @@ void unpack_pair(const Kernels& kernels, const PanelPair& pair, ProductMemory& m
 void multiply_unpacked(const Kernels& kernels, const ColumnBuffer& columns, const ColumnTile& step,
                        ProductMemory& memory) {
   const int32_t blocks = columns.length() / kQuantBlock;
-  kernels.prompt.multiply({.columns = columns.from(step.token).halves,
+  const Columns from = columns.from(step.token);
+  kernels.prompt.multiply({.columns = from.halves,
+                           .rests = from.rests,
                            .tile_stride = int64_t{blocks} * kQuantBlock * kColumnLanes,
                            .tiles = (step.count + kColumnLanes - 1) / kColumnLanes,
                            .blocks = blocks,

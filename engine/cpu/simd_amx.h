@@ -90,11 +90,11 @@ struct AmxTiles {
     _tile_zero(0);
     _tile_zero(1);
     if (task.tiles == 1) {
-      add_one(task);
+      task.rests == nullptr ? add_one<false>(task) : add_one<true>(task);
     } else {
       _tile_zero(2);
       _tile_zero(3);
-      add_two(task);
+      task.rests == nullptr ? add_two<false>(task) : add_two<true>(task);
       _tile_stored(2, task.first_out + kTileFloats, 64);
       _tile_stored(3, task.second_out + kTileFloats, 64);
     }
@@ -106,6 +106,7 @@ struct AmxTiles {
   static constexpr int64_t kTileFloats = 16 * 16;
   static constexpr int64_t kBlockHalves = 32 * 16;
 
+  template <bool kHasRests>
   static void add_one(const PairProduct& task) {
     for (int64_t at = 0; at < task.blocks * kBlockHalves; at += kBlockHalves) {
       _tile_loadd(6, task.columns + at, 64);
@@ -113,9 +114,15 @@ struct AmxTiles {
       _tile_dpbf16ps(0, 6, 4);
       _tile_loadd(5, task.second + at, 64);
       _tile_dpbf16ps(1, 6, 5);
+      if constexpr (kHasRests) {
+        _tile_loadd(6, task.rests + at, 64);
+        _tile_dpbf16ps(0, 6, 4);
+        _tile_dpbf16ps(1, 6, 5);
+      }
     }
   }
 
+  template <bool kHasRests>
   static void add_two(const PairProduct& task) {
     const uint16_t* later_columns = task.columns + task.tile_stride;
     for (int64_t at = 0; at < task.blocks * kBlockHalves; at += kBlockHalves) {
@@ -127,6 +134,14 @@ struct AmxTiles {
       _tile_loadd(7, later_columns + at, 64);
       _tile_dpbf16ps(2, 7, 4);
       _tile_dpbf16ps(3, 7, 5);
+      if constexpr (kHasRests) {
+        _tile_loadd(6, task.rests + at, 64);
+        _tile_dpbf16ps(0, 6, 4);
+        _tile_dpbf16ps(1, 6, 5);
+        _tile_loadd(7, task.rests + task.tile_stride + at, 64);
+        _tile_dpbf16ps(2, 7, 4);
+        _tile_dpbf16ps(3, 7, 5);
+      }
     }
   }
 

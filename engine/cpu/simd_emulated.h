@@ -251,7 +251,8 @@ struct EmulatedTiles {
 
   /// Both outs: out[c][r] = sum over k < 32 of columns[b][c][k] * weights[b][k / 2][r][k % 2], block after block, for
   /// tiles of 16 columns. Products of even and of odd k of a block are summed apart, in order, each step rounded once,
-  /// and then added; the instruction treats denormals as zeros, which is not done here.
+  /// and then added, and after a block's those with the rests; the instruction treats denormals as zeros, which is not
+  /// done here.
   static void multiply_pair(const PairProduct& task) {
     multiply(task, task.first, task.first_out);
     multiply(task, task.second, task.second_out);
@@ -266,10 +267,14 @@ struct EmulatedTiles {
 
   static void multiply(const PairProduct& task, const uint16_t* weights, float* out) {
     for (int64_t c = 0; c < int64_t{task.tiles} * kColumns; ++c) {
-      const uint16_t* column = task.columns + c / kColumns * task.tile_stride + c % kColumns * 32;
+      const int64_t place = c / kColumns * task.tile_stride + c % kColumns * 32;
       for (int64_t r = 0; r < 16; ++r) {
         float sum = 0;
-        for (int64_t b = 0; b < task.blocks; ++b) sum += block_sum(column + b * 512, weights + b * 512 + r * 2);
+        for (int64_t b = 0; b < task.blocks; ++b) {
+          const uint16_t* rows = weights + b * 512 + r * 2;
+          sum += block_sum(task.columns + place + b * 512, rows);
+          if (task.rests != nullptr) sum += block_sum(task.rests + place + b * 512, rows);
+        }
         out[c * 16 + r] = sum;
       }
     }

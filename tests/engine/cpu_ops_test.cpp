@@ -209,6 +209,33 @@ TEST_P(BackendOps, MultipliesAndAddsForEveryWeightType) {
   }
 }
 
+// With tiles, a prompt's activations come in two bfloat16 parts, which are off by 2^-8 of 2^-8 of them.
+TEST_P(BackendOps, MultipliesBf16WeightsAlmostAsFloatsForBothKindsOfTokens) {
+  constexpr int32_t kTokens = 35;
+  constexpr int32_t kRows = 37;
+  for (const int32_t length : {32, 100, 288}) {
+    for (const TokenKind kind : {TokenKind::kDrawn, TokenKind::kPrompt}) {
+      const auto backend = make_backend();
+      const auto weights = make_tensor(TensorType::kBf16, {length, kRows}, random_);
+      const MatrixId id = backend->add_matrix({{&weights->tensor}}).value();
+      const ActivationId in = backend->add_activation(kTokens, length).value();
+      const ActivationId out = backend->add_activation(kTokens, kRows).value();
+      const std::vector<float> x = random_.floats(kTokens * length, -3, 3);
+      backend->write(in, x);
+      backend->write(out, std::vector<float>(kTokens * kRows));
+      const Batch batch = plain_batch(kTokens, kind);
+      backend->begin_step(batch);
+      backend->matmul_add(out, in, id);
+      const std::vector<float> got = read(*backend, out, kTokens * kRows);
+      for (int32_t i = 0; i < kTokens * kRows; ++i) {
+        const Dot product = dot(&weights->values[static_cast<size_t>(i % kRows * length)],
+                                &x[static_cast<size_t>(i / kRows * length)], length);
+        ASSERT_NEAR(got[static_cast<size_t>(i)], product.value, (0x1p-16 + length * 0x1p-24) * product.magnitude);
+      }
+    }
+  }
+}
+
 TEST_P(BackendOps, NormalisesMultipliesAndAddsBias) {
   constexpr int32_t kTokens = 9;
   constexpr int32_t kLength = 72;

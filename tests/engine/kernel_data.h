@@ -25,13 +25,14 @@ struct TestColumns {
     half_sums.resize(2 * scales.size());
     offsets.resize(scales.size());
     halves.resize(floats.size());
+    rests.resize(floats.size());
     for (int32_t c = 0; c < count; ++c) {
       const auto place = static_cast<size_t>(column_place(c, 0, blocks));
       const float* column = &floats[static_cast<size_t>(c) * static_cast<size_t>(length)];
       kernels.quantize(
           column, length,
           {&values[place * kQuantBlock], &scales[place], &sums[place], &half_sums[2 * place], &offsets[place]});
-      kernels.to_halves(column, length, &halves[place * kQuantBlock]);
+      kernels.to_halves(column, length, &halves[place * kQuantBlock], &rests[place * kQuantBlock]);
     }
   }
 
@@ -51,6 +52,7 @@ struct TestColumns {
     return {.length = length,
             .floats = floats.data(),
             .halves = halves.data(),
+            .rests = rests.data(),
             .values = values.data(),
             .scales = scales.data(),
             .sums = sums.data(),
@@ -61,12 +63,23 @@ struct TestColumns {
   int32_t length;
   std::vector<float> floats;
   std::vector<uint16_t> halves;
+  std::vector<uint16_t> rests;
   std::vector<int8_t> values;
   std::vector<float> scales;
   std::vector<float> sums;
   std::vector<float> half_sums;
   std::vector<int32_t> offsets;
 };
+
+/// A panel of bfloat16 rows of `length`.
+inline std::vector<std::byte> random_bf16_panel(int32_t length, Random& random) {
+  std::vector<std::byte> panel(static_cast<size_t>(length) * kPanelRows * sizeof(uint16_t));
+  for (size_t at = 0; at < panel.size(); at += sizeof(uint16_t)) {
+    const uint16_t bits = float_to_bf16(random.uniform(-2, 2));
+    std::memcpy(&panel[at], &bits, sizeof(bits));
+  }
+  return panel;
+}
 
 /// A panel of rows of `length`, a multiple of the type's block, with any quants and scales of both signs.
 inline std::vector<std::byte> random_panel(TensorType type, int32_t length, Random& random) {

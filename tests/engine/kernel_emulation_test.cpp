@@ -65,6 +65,7 @@ std::vector<float> prompt_product(const PromptProducts& products, TensorType typ
   for (int32_t tile = 0; tile < tiles; tile += step) {
     const int64_t stride = int64_t{blocks} * kQuantBlock * 16;
     products.multiply({.columns = columns.halves.data() + tile * stride,
+                       .rests = is_quantized(type) ? nullptr : columns.rests.data() + tile * stride,
                        .tile_stride = stride,
                        .tiles = std::min(step, tiles - tile),
                        .blocks = blocks,
@@ -109,6 +110,20 @@ TEST_P(KernelEmulation, QuantizedProductsAreBitEqual) {
   }
 }
 
+TEST_P(KernelEmulation, PromptProductsOfBf16WeightsAreBitEqual) {
+  if (!native().prompt.exist()) GTEST_SKIP() << "prompts are computed as drawn tokens are";
+  constexpr TensorType kType = TensorType::kBf16;
+  for (const int32_t length : {32, 160}) {
+    const auto panel = random_bf16_panel(length, random_);
+    for (const int32_t count : {1, 16, 17, 40}) {
+      const TestColumns columns(native(), count, length, random_);
+      const std::vector<float> prompt = prompt_product(native().prompt, kType, panel, columns, count);
+      ASSERT_EQ(prompt, prompt_product(native().prompt, kType, panel, columns, count, 1));
+      ASSERT_EQ(prompt, prompt_product(emulated().prompt, kType, panel, columns, count));
+    }
+  }
+}
+
 TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBf16}) {
     std::vector<std::byte> panel(100 * kPanelRows * sizeof(float));
@@ -117,7 +132,8 @@ TEST_P(KernelEmulation, FloatProductsAreBitEqual) {
       panel[i] = static_cast<std::byte>(i % 2 == 0 ? random_.integer(0, 255) : random_.integer(0x30, 0x3b));
     }
     for (const int32_t count : {1, 5, 8, 13}) {
-      const TestColumns columns(native(), count, 96, random_);
+      TestColumns columns(native(), count, 96, random_);
+      columns.length = 95;  // odd
       ASSERT_EQ(product(native().dot_float[type], panel, columns, count),
                 product(emulated().dot_float[type], panel, columns, count));
     }
@@ -130,6 +146,7 @@ TEST_P(KernelEmulation, QuantizingIsBitEqual) {
   const TestColumns two(emulated(), 5, 320, again);
   EXPECT_EQ(one.values, two.values);
   EXPECT_EQ(one.halves, two.halves);
+  EXPECT_EQ(one.rests, two.rests);
   EXPECT_EQ(one.scales, two.scales);
   EXPECT_EQ(one.sums, two.sums);
   EXPECT_EQ(one.half_sums, two.half_sums);
