@@ -159,10 +159,10 @@ struct QuantizedProducts {
 
 /// Some columns' products with two panels.
 struct PairProduct {
-  const uint16_t* columns;  // [tiles of 16] of [blocks][16][32] bfloat16
+  const uint16_t* columns;          // [tiles of 16] of [blocks][16][32] bfloat16
   const uint16_t* rests = nullptr;  // like the columns, and multiplied as they are; null: none
-  int64_t tile_stride;      // halves from one tile to the next
-  int32_t tiles;            // 1 or 2
+  int64_t tile_stride;              // halves from one tile to the next
+  int32_t tiles;                    // 1 or 2
   int32_t blocks;
   const uint16_t* first;  // a panel as Unpack leaves it
   const uint16_t* second;
