@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include "engine/tensor_type.h"
 
@@ -70,6 +73,34 @@ constexpr QuantScheme quant_scheme(TensorType type) {
 
 constexpr bool is_quantized(TensorType type) {
   return type != TensorType::kF32 && type != TensorType::kF16 && type != TensorType::kBf16;
+}
+
+/// A function of each type that has one.
+template <typename Function>
+struct PerType {
+  Function functions[kTensorTypeNumbers] = {};
+
+  [[gnu::always_inline]] constexpr Function& operator[](TensorType type) { return functions[static_cast<int>(type)]; }
+  [[gnu::always_inline]] constexpr Function operator[](TensorType type) const {
+    return functions[static_cast<int>(type)];
+  }
+};
+
+/// A type as a type.
+template <TensorType kValue>
+struct TypeTag {
+  static constexpr TensorType kType = kValue;
+};
+
+/// choose(TypeTag) of each quantised type.
+template <typename Function, typename Choose>
+consteval PerType<Function> per_quantized_type(const Choose& choose) {
+  PerType<Function> chosen;
+  [&]<size_t... kIndex>(std::index_sequence<kIndex...> /*all*/) {
+    ((chosen[kQuantizedTypes[kIndex]] = choose(TypeTag<kQuantizedTypes[kIndex]>())), ...);
+  }
+  (std::make_index_sequence<std::size(kQuantizedTypes)>());
+  return chosen;
 }
 
 }  // namespace sluice::engine

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <utility>
 
 #include "engine/cpu/cpu_isa.h"
 #include "engine/cpu/packed_layout.h"
@@ -119,34 +117,6 @@ using Dot = void (*)(const std::byte* panel, const Columns& columns, int32_t cou
 
 /// For an instruction set that needs no preparation.
 void need_nothing();
-
-/// A function of each type that has one.
-template <typename Function>
-struct PerType {
-  Function functions[kTensorTypeNumbers] = {};
-
-  [[gnu::always_inline]] constexpr Function& operator[](TensorType type) { return functions[static_cast<int>(type)]; }
-  [[gnu::always_inline]] constexpr Function operator[](TensorType type) const {
-    return functions[static_cast<int>(type)];
-  }
-};
-
-/// A type as a type.
-template <TensorType kValue>
-struct TypeTag {
-  static constexpr TensorType kType = kValue;
-};
-
-/// choose(TypeTag) of each quantised type.
-template <typename Function, typename Choose>
-consteval PerType<Function> per_quantized_type(const Choose& choose) {
-  PerType<Function> chosen;
-  [&]<size_t... kIndex>(std::index_sequence<kIndex...> /*all*/) {
-    ((chosen[kQuantizedTypes[kIndex]] = choose(TypeTag<kQuantizedTypes[kIndex]>())), ...);
-  }
-  (std::make_index_sequence<std::size(kQuantizedTypes)>());
-  return chosen;
-}
 
 /// An instruction set's products with quantised weights, and the activations they take.
 struct QuantizedProducts {

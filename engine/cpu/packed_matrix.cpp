@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/quant_scheme.h"
 #include "engine/quantized_block.h"
 
 namespace sluice::engine::cpu {
@@ -24,96 +25,109 @@ T load(const void* from) {
   return value;
 }
 
-/// Puts `bits` bits of 32 quants, those from bit `first_bit` on, to a row's places in a plane.
-void put_plane(const uint8_t* quants, int32_t first_bit, int32_t bits, std::byte* plane) {
-  const int32_t fields = 8 / bits;
-  for (int32_t group = 0; group < bits; ++group, plane += kGroupBytes) {
+/// Puts kBits bits of 32 quants, those from bit kFirst on, to a row's places in a plane.
+template <int kFirst, int kBits>
+void put_plane(const uint8_t* quants, std::byte* plane) {
+  constexpr int kFields = 8 / kBits;
+  for (int group = 0; group < kBits; ++group) {
     uint32_t four = 0;
-    for (int32_t i = 0; i < fields; ++i, quants += 4) {
-      four |= (load<uint32_t>(quants) >> first_bit & four_masks(bits)) << bits * i;
+    for (int i = 0; i < kFields; ++i) {
+      four |= (load<uint32_t>(quants + 4 * (group * kFields + i)) >> kFirst & four_masks(kBits)) << kBits * i;
     }
-    std::memcpy(plane, &four, sizeof(four));
+    std::memcpy(plane + group * kGroupBytes, &four, sizeof(four));
   }
 }
 
-/// The way back: sets those bits of 32 quants, which are zero so far.
-void add_plane(const std::byte* plane, int32_t first_bit, int32_t bits, uint8_t* quants) {
-  const int32_t fields = 8 / bits;
-  for (int32_t group = 0; group < bits; ++group, plane += kGroupBytes) {
-    const auto four = load<uint32_t>(plane);
-    for (int32_t i = 0; i < fields; ++i, quants += 4) {
-      const uint32_t added = load<uint32_t>(quants) | (four >> bits * i & four_masks(bits)) << first_bit;
-      std::memcpy(quants, &added, sizeof(added));
+/// The way back: sets, or with kFirst > 0 adds, those bits of 32 quants.
+template <int kFirst, int kBits>
+void take_plane(const std::byte* plane, uint8_t* quants) {
+  constexpr int kFields = 8 / kBits;
+  for (int group = 0; group < kBits; ++group) {
+    const auto four = load<uint32_t>(plane + group * kGroupBytes);
+    for (int i = 0; i < kFields; ++i) {
+      uint8_t* to = quants + 4 * (group * kFields + i);
+      uint32_t taken = (four >> kBits * i & four_masks(kBits)) << kFirst;
+      if constexpr (kFirst > 0) taken |= load<uint32_t>(to);
+      std::memcpy(to, &taken, sizeof(taken));
     }
   }
 }
 
-/// Calls body(byte of the unit, element of the block's scales or minima) for each of a row's bytes of groups.
-template <typename Body>
-void for_each_group(const PackedLayout& layout, int32_t row, const Body& body) {
-  for (int32_t group = 0; group < layout.scheme.blocks * layout.scheme.groups; ++group) {
-    body(int64_t{group} * kPanelRows + row, static_cast<size_t>(group));
-  }
-}
+/// A quantised type's rows, in and out of panels.
+template <TensorType kType>
+struct PackedRow {
+  static constexpr PackedLayout kLayout = packed_layout(kType);
+  static constexpr QuantScheme kScheme = kLayout.scheme;
+  static constexpr int kLowBits = kLayout.low_bits();
+  static constexpr int kHighBits = kLayout.high_bits();
+  static constexpr int kGroupCount = kScheme.blocks * kScheme.groups;
 
-void pack_block(const PackedLayout& layout, const QuantizedBlock& block, int32_t row, std::byte* unit) {
-  for (int32_t b = 0; b < layout.scheme.blocks; ++b) {
-    const uint8_t* quants = &block.quants[static_cast<size_t>(b) * kQuantBlock];
-    put_plane(quants, 0, layout.low_bits(), unit + layout.low_plane_at(b) + 4 * row);
-    if (layout.high_bits() > 0) {
-      put_plane(quants, layout.low_bits(), layout.high_bits(), unit + layout.high_plane_at(b) + 4 * row);
+  static void put(const QuantizedBlock& block, int32_t row, std::byte* unit) {
+    for (int b = 0; b < kScheme.blocks; ++b) {
+      const uint8_t* quants = block.quants.data() + int64_t{b} * kQuantBlock;
+      put_plane<0, kLowBits>(quants, unit + kLayout.low_plane_at(b) + 4 * row);
+      if constexpr (kHighBits > 0) {
+        put_plane<kLowBits, kHighBits>(quants, unit + kLayout.high_plane_at(b) + 4 * row);
+      }
+    }
+    for (int group = 0; group < kGroupCount; ++group) {
+      const auto from = static_cast<size_t>(group);
+      const int64_t place = int64_t{group} * kPanelRows + row;
+      unit[kLayout.scale_bytes_at(0) + place] = static_cast<std::byte>(block.scales[from]);
+      if constexpr (kScheme.has_minimum) {
+        unit[kLayout.minimum_bytes_at(0) + place] = static_cast<std::byte>(block.minima[from]);
+      }
+    }
+    std::memcpy(unit + kLayout.scales_at() + kHalfBytes * row, &block.d, kHalfBytes);
+    if constexpr (kScheme.has_minimum) std::memcpy(unit + kLayout.minima_at() + kHalfBytes * row, &block.m, kHalfBytes);
+  }
+
+  static void take(const std::byte* unit, int32_t row, QuantizedBlock& block) {
+    for (int b = 0; b < kScheme.blocks; ++b) {
+      uint8_t* quants = block.quants.data() + int64_t{b} * kQuantBlock;
+      take_plane<0, kLowBits>(unit + kLayout.low_plane_at(b) + 4 * row, quants);
+      if constexpr (kHighBits > 0) {
+        take_plane<kLowBits, kHighBits>(unit + kLayout.high_plane_at(b) + 4 * row, quants);
+      }
+    }
+    for (int group = 0; group < kGroupCount; ++group) {
+      const auto to = static_cast<size_t>(group);
+      const int64_t place = int64_t{group} * kPanelRows + row;
+      block.scales[to] = std::to_integer<int8_t>(unit[kLayout.scale_bytes_at(0) + place]);
+      if constexpr (kScheme.has_minimum) {
+        block.minima[to] = std::to_integer<int8_t>(unit[kLayout.minimum_bytes_at(0) + place]);
+      }
+    }
+    block.d = load<uint16_t>(unit + kLayout.scales_at() + kHalfBytes * row);
+    if constexpr (kScheme.has_minimum) block.m = load<uint16_t>(unit + kLayout.minima_at() + kHalfBytes * row);
+  }
+
+  static void pack(const std::byte* stored, int32_t length, int32_t row, std::byte* panel) {
+    const TensorTypeTraits traits = traits_of(kType);
+    QuantizedBlock block;
+    for (int32_t k = 0; k < length; k += traits.block_elements) {
+      read_block(kType, stored, block);
+      put(block, row, panel);
+      stored += traits.block_bytes;
+      panel += kLayout.bytes();
     }
   }
-  for_each_group(layout, row, [&](int64_t place, size_t group) {
-    unit[layout.scale_bytes_at(0) + place] = static_cast<std::byte>(block.scales.at(group));
-    if (layout.scheme.has_minimum) {
-      unit[layout.minimum_bytes_at(0) + place] = static_cast<std::byte>(block.minima.at(group));
-    }
-  });
-  std::memcpy(unit + layout.scales_at() + kHalfBytes * row, &block.d, kHalfBytes);
-  if (layout.scheme.has_minimum) std::memcpy(unit + layout.minima_at() + kHalfBytes * row, &block.m, kHalfBytes);
-}
 
-void unpack_block(const PackedLayout& layout, const std::byte* unit, int32_t row, QuantizedBlock& block) {
-  block.quants.fill(0);
-  for (int32_t b = 0; b < layout.scheme.blocks; ++b) {
-    uint8_t* quants = &block.quants[static_cast<size_t>(b) * kQuantBlock];
-    add_plane(unit + layout.low_plane_at(b) + 4 * row, 0, layout.low_bits(), quants);
-    if (layout.high_bits() > 0) {
-      add_plane(unit + layout.high_plane_at(b) + 4 * row, layout.low_bits(), layout.high_bits(), quants);
+  static void unpack(const std::byte* panel, int32_t length, int32_t row, float* out) {
+    const int32_t elements = traits_of(kType).block_elements;
+    QuantizedBlock block;
+    for (int32_t k = 0; k < length; k += elements, panel += kLayout.bytes()) {
+      take(panel, row, block);
+      decode_block(kType, block, out + k);
     }
   }
-  for_each_group(layout, row, [&](int64_t place, size_t group) {
-    block.scales.at(group) = std::to_integer<int8_t>(unit[layout.scale_bytes_at(0) + place]);
-    if (layout.scheme.has_minimum) {
-      block.minima.at(group) = std::to_integer<int8_t>(unit[layout.minimum_bytes_at(0) + place]);
-    }
-  });
-  block.d = load<uint16_t>(unit + layout.scales_at() + kHalfBytes * row);
-  if (layout.scheme.has_minimum) block.m = load<uint16_t>(unit + layout.minima_at() + kHalfBytes * row);
-}
+};
 
-void pack_quantized_row(const PackedPart& part, const std::byte* stored, int32_t row, std::byte* target) {
-  const PackedLayout layout = packed_layout(part.type);
-  const TensorTypeTraits traits = traits_of(part.type);
-  QuantizedBlock block;
-  for (int32_t k = 0; k < part.length; k += traits.block_elements) {
-    read_block(part.type, stored, block);
-    pack_block(layout, block, row, target);
-    stored += traits.block_bytes;
-    target += layout.bytes();
-  }
-}
-
-void unpack_quantized_row(const PackedPart& part, const std::byte* panel, int32_t row, float* out) {
-  const PackedLayout layout = packed_layout(part.type);
-  const int32_t elements = traits_of(part.type).block_elements;
-  QuantizedBlock block;
-  for (int32_t k = 0; k < part.length; k += elements, panel += layout.bytes()) {
-    unpack_block(layout, panel, row, block);
-    decode_block(part.type, block, out + k);
-  }
-}
+constexpr auto kPack =
+    per_quantized_type<void (*)(const std::byte* stored, int32_t length, int32_t row, std::byte* panel)>(
+        [](auto type) { return PackedRow<decltype(type)::kType>::pack; });
+constexpr auto kUnpack = per_quantized_type<void (*)(const std::byte* panel, int32_t length, int32_t row, float* out)>(
+    [](auto type) { return PackedRow<decltype(type)::kType>::unpack; });
 
 void pack_float_row(const PackedPart& part, const std::byte* stored, int32_t row, std::byte* target) {
   const int64_t bytes = traits_of(part.type).block_bytes;
@@ -145,7 +159,7 @@ void pack_panel(const PackedPart& part, std::span<const std::byte> source, int32
   for (int32_t row = 0; row < rows; ++row) {
     const std::byte* stored = source.data() + (first + row) * row_bytes;
     if (part.is_quantized()) {
-      pack_quantized_row(part, stored, row, target);
+      kPack[part.type](stored, part.length, row, target);
     } else {
       pack_float_row(part, stored, row, target);
     }
@@ -156,7 +170,7 @@ void unpack_row(const PackedPart& part, int32_t row, std::span<float> out) {
   SLUICE_CHECK(row >= 0 && row < part.row_count && out.size() == static_cast<size_t>(part.length));
   const std::byte* panel = part.panels + row / kPanelRows * part.panel_bytes();
   const int32_t lane = row % kPanelRows;
-  if (part.is_quantized()) return unpack_quantized_row(part, panel, lane, out.data());
+  if (part.is_quantized()) return kUnpack[part.type](panel, part.length, lane, out.data());
   const int64_t bytes = traits_of(part.type).block_bytes;
   for (int64_t k = 0; k < part.length; ++k) {
     out[static_cast<size_t>(k)] = unpack_float(part.type, panel + (k * kPanelRows + lane) * bytes);
