@@ -2,35 +2,31 @@
 
 #include <string>
 
+#include "engine/layer_weights.h"
 #include "engine/weight_picker.h"
 
 namespace sluice::engine {
 
 Result<std::unique_ptr<Model>> Llama::load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
                                            int32_t tokens_max) {
-  std::unique_ptr<Llama> model(new Llama(config));
-  const LayerRopes ropes = LayerRopes::add_to(backend, config);
-  SLUICE_ASSIGN_OR_RETURN(model->ends_, ModelEnds::load(weights, config, backend));
-  weights.drop_pages();
-  for (int32_t index = 0; index < config.layer_count; ++index) {
-    SLUICE_RETURN_IF_ERROR(model->load_layer(weights, backend, ropes, index));
-    weights.drop_pages();
-  }
-  SLUICE_ASSIGN_OR_RETURN(model->hidden_, backend.add_activation(tokens_max, config.width));
-  SLUICE_ASSIGN_OR_RETURN(model->attention_, AttentionActivations::add_to(backend, config, tokens_max));
+  std::unique_ptr<Llama> model(new Llama());
+  const auto load_layer = [&](const LayerRopes& ropes, int32_t layer, const std::string& prefix) {
+    return model->load_layer(weights, config, backend, ropes, layer, prefix);
+  };
+  SLUICE_ASSIGN_OR_RETURN(model->frame_, DecoderFrame::load(weights, config, backend, tokens_max, load_layer));
   SLUICE_ASSIGN_OR_RETURN(model->ffn_, backend.add_activation(tokens_max, config.ffn_width));
   return std::unique_ptr<Model>(std::move(model));
 }
 
-Status Llama::load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index) {
-  const std::string prefix = "blk." + std::to_string(index) + ".";
+Status Llama::load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
+                         int32_t index, const std::string& prefix) {
   Layer layer;
-  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config_, backend, ropes, index, prefix));
+  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config, backend, ropes, index, prefix));
   SLUICE_ASSIGN_OR_RETURN(layer.ffn_norm,
-                          load_norm(weights, config_, backend, prefix + "ffn_norm.weight", config_.width));
-  SLUICE_ASSIGN_OR_RETURN(layer.gate_up, load_gate_up(weights, backend, prefix, config_.width, config_.ffn_width));
+                          load_norm(weights, config, backend, prefix + "ffn_norm.weight", config.width));
+  SLUICE_ASSIGN_OR_RETURN(layer.gate_up, load_gate_up(weights, backend, prefix, config.width, config.ffn_width));
   SLUICE_ASSIGN_OR_RETURN(layer.down,
-                          load_matrix(weights, backend, prefix + "ffn_down.weight", config_.ffn_width, config_.width));
+                          load_matrix(weights, backend, prefix + "ffn_down.weight", config.ffn_width, config.width));
   layers_.push_back(layer);
   return Status();
 }
@@ -38,24 +34,23 @@ Status Llama::load_layer(WeightPicker& weights, Backend& backend, const LayerRop
 StepCosts Llama::costs(const Backend& backend) const {
   StepCosts costs;
   for (const Layer& layer : layers_) {
-    layer.attention.add_costs(backend, config_, costs);
+    layer.attention.add_costs(backend, frame_.config, costs);
     add_matrix_costs(backend, layer.gate_up, costs);
     add_matrix_costs(backend, layer.down, costs);
   }
-  ends_.add_costs(backend, costs);
+  frame_.ends.add_costs(backend, costs);
   return costs;
 }
 
 Result<StepOutput> Llama::forward(Backend& backend, const Batch& batch) const {
-  backend.begin_step(batch);
-  backend.embed(hidden_, ends_.embedding, config_.embedding_scale);
+  frame_.begin(backend, batch);
   for (const Layer& layer : layers_) {
-    layer.attention.run(backend, hidden_, attention_);
-    backend.matmul_add(hidden_, attention_.attended, layer.attention.out);
-    backend.norm_gated(ffn_, hidden_, layer.ffn_norm, layer.gate_up, config_.activation);
-    backend.matmul_add(hidden_, ffn_, layer.down);
+    layer.attention.run(backend, frame_.hidden, frame_.attention);
+    backend.matmul_add(frame_.hidden, frame_.attention.attended, layer.attention.out);
+    backend.norm_gated(ffn_, frame_.hidden, layer.ffn_norm, layer.gate_up, frame_.config.activation);
+    backend.matmul_add(frame_.hidden, ffn_, layer.down);
   }
-  return backend.sample(hidden_, ends_.norm, ends_.head);
+  return frame_.sample(backend);
 }
 
 }  // namespace sluice::engine

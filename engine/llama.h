@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/attention_layer.h"
 #include "engine/backend.h"
-#include "engine/layer_weights.h"
+#include "engine/decoder_frame.h"
 #include "engine/model.h"
 #include "engine/model_config.h"
 
@@ -35,14 +36,12 @@ class Llama final : public Model {
     MatrixId down;     // [width, ffn_width]
   };
 
-  explicit Llama(const ModelConfig& config) : config_(config) {}
-  Status load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index);
+  Llama() = default;
+  Status load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
+                    int32_t index, const std::string& prefix);
 
-  ModelConfig config_;
-  ModelEnds ends_;
+  DecoderFrame frame_;
   std::vector<Layer> layers_;
-  ActivationId hidden_;  // [tokens, width], the residual stream
-  AttentionActivations attention_;
   ActivationId ffn_;  // [tokens, ffn_width]
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/layer_weights.h"
 #include "engine/stored_tensor.h"
 #include "engine/weight_picker.h"
 
@@ -65,27 +66,21 @@ void add_expert_costs(const Backend& backend, const Experts& experts, StepCosts&
 
 Result<std::unique_ptr<Model>> Mixtral::load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
                                              int32_t tokens_max) {
-  std::unique_ptr<Mixtral> model(new Mixtral(config));
-  const LayerRopes ropes = LayerRopes::add_to(backend, config);
-  SLUICE_ASSIGN_OR_RETURN(model->ends_, ModelEnds::load(weights, config, backend));
-  weights.drop_pages();
-  for (int32_t index = 0; index < config.layer_count; ++index) {
-    SLUICE_RETURN_IF_ERROR(model->load_layer(weights, backend, ropes, index, tokens_max));
-    weights.drop_pages();
-  }
-  SLUICE_ASSIGN_OR_RETURN(model->hidden_, backend.add_activation(tokens_max, config.width));
-  SLUICE_ASSIGN_OR_RETURN(model->attention_, AttentionActivations::add_to(backend, config, tokens_max));
+  std::unique_ptr<Mixtral> model(new Mixtral());
+  const auto load_layer = [&](const LayerRopes& ropes, int32_t layer, const std::string& prefix) {
+    return model->load_layer(weights, config, backend, ropes, layer, prefix, tokens_max);
+  };
+  SLUICE_ASSIGN_OR_RETURN(model->frame_, DecoderFrame::load(weights, config, backend, tokens_max, load_layer));
   return std::unique_ptr<Model>(std::move(model));
 }
 
-Status Mixtral::load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index,
-                           int32_t tokens_max) {
-  const std::string prefix = "blk." + std::to_string(index) + ".";
+Status Mixtral::load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
+                           int32_t index, const std::string& prefix, int32_t tokens_max) {
   Layer layer;
-  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config_, backend, ropes, index, prefix));
+  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config, backend, ropes, index, prefix));
   SLUICE_ASSIGN_OR_RETURN(layer.ffn_norm,
-                          load_norm(weights, config_, backend, prefix + "ffn_norm.weight", config_.width));
-  SLUICE_ASSIGN_OR_RETURN(layer.experts, load_experts(weights, config_, backend, prefix));
+                          load_norm(weights, config, backend, prefix + "ffn_norm.weight", config.width));
+  SLUICE_ASSIGN_OR_RETURN(layer.experts, load_experts(weights, config, backend, prefix));
   SLUICE_ASSIGN_OR_RETURN(layer.experts_id, backend.add_experts(layer.experts, tokens_max));
   layers_.push_back(layer);
   return Status();
@@ -94,22 +89,21 @@ Status Mixtral::load_layer(WeightPicker& weights, Backend& backend, const LayerR
 StepCosts Mixtral::costs(const Backend& backend) const {
   StepCosts costs;
   for (const Layer& layer : layers_) {
-    layer.attention.add_costs(backend, config_, costs);
+    layer.attention.add_costs(backend, frame_.config, costs);
     add_expert_costs(backend, layer.experts, costs);
   }
-  ends_.add_costs(backend, costs);
+  frame_.ends.add_costs(backend, costs);
   return costs;
 }
 
 Result<StepOutput> Mixtral::forward(Backend& backend, const Batch& batch) const {
-  backend.begin_step(batch);
-  backend.embed(hidden_, ends_.embedding, config_.embedding_scale);
+  frame_.begin(backend, batch);
   for (const Layer& layer : layers_) {
-    layer.attention.run(backend, hidden_, attention_);
-    backend.matmul_add(hidden_, attention_.attended, layer.attention.out);
-    backend.norm_experts_add(hidden_, layer.ffn_norm, layer.experts_id);
+    layer.attention.run(backend, frame_.hidden, frame_.attention);
+    backend.matmul_add(frame_.hidden, frame_.attention.attended, layer.attention.out);
+    backend.norm_experts_add(frame_.hidden, layer.ffn_norm, layer.experts_id);
   }
-  return backend.sample(hidden_, ends_.norm, ends_.head);
+  return frame_.sample(backend);
 }
 
 }  // namespace sluice::engine

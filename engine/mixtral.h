@@ -2,12 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/attention_layer.h"
 #include "engine/backend.h"
-#include "engine/layer_weights.h"
+#include "engine/decoder_frame.h"
 #include "engine/model.h"
 #include "engine/model_config.h"
 
@@ -34,15 +35,12 @@ class Mixtral final : public Model {
     ExpertsId experts_id;
   };
 
-  explicit Mixtral(const ModelConfig& config) : config_(config) {}
-  Status load_layer(WeightPicker& weights, Backend& backend, const LayerRopes& ropes, int32_t index,
-                    int32_t tokens_max);
+  Mixtral() = default;
+  Status load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
+                    int32_t index, const std::string& prefix, int32_t tokens_max);
 
-  ModelConfig config_;
-  ModelEnds ends_;
+  DecoderFrame frame_;
   std::vector<Layer> layers_;
-  ActivationId hidden_;  // [tokens, width], the residual stream
-  AttentionActivations attention_;
 };
 
 }  // namespace sluice::engine
