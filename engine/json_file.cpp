@@ -27,7 +27,8 @@ class Watch {
       if (names_.size() < level + 2) names_.resize(level + 2);
       names_[level + 1].clear();
     }
-    if (event == json::parse_event_t::key && !names_.at(level).insert(value.get<std::string>()).second) {
+    const bool dropped = level >= names_.size();  // its object is: the library names its members all the same
+    if (event == json::parse_event_t::key && !dropped && !names_[level].insert(value.get<std::string>()).second) {
       note("names the member \"" + printable_name(value.get<std::string>()) + "\" twice");
     }
     return true;

@@ -21,6 +21,12 @@ std::string nested(int depth) {
   return std::string(static_cast<size_t>(depth), '[') + std::string(static_cast<size_t>(depth), ']');
 }
 
+std::string nested_objects(int depth) {
+  std::string text;
+  for (int level = 0; level < depth; ++level) text += "{\"a\":";
+  return text + "1" + std::string(static_cast<size_t>(depth), '}');
+}
+
 TEST(JsonFile, NamesTheFileAndWhatIsWrong) {
   const TemporaryFile file(ByteWriter().raw("{").bytes(), ".json");
   EXPECT_EQ(read_json_file(file.path(), 100).status().message(), file.path() + ": it is not valid JSON in UTF-8");
@@ -43,6 +49,12 @@ TEST(JsonFile, RefusesDeepNesting) {
   EXPECT_TRUE(parse_json(nested(kJsonDepthMax)).ok());
   EXPECT_THAT(error_of(nested(kJsonDepthMax + 1)), HasSubstr("nests deeper than 32 levels"));
   EXPECT_FALSE(error_of(std::string(1'000'000, '[')).empty());
+}
+
+TEST(JsonFile, RefusesDeepObjectsThatNameMembersBeyondItsLimit) {
+  EXPECT_TRUE(parse_json(nested_objects(kJsonDepthMax)).ok());
+  EXPECT_THAT(error_of(nested_objects(kJsonDepthMax + 1)), HasSubstr("nests deeper than 32 levels"));
+  EXPECT_THAT(error_of(nested_objects(1000)), HasSubstr("nests deeper than 32 levels"));
 }
 
 TEST(JsonFile, RefusesWhatIsNotJson) {
