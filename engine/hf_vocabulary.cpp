@@ -93,8 +93,7 @@ Status HfVocabulary::add(const HfAddedToken& token, const HfValue& where) {
                        std::to_string(*known));
   }
   if (!known) SLUICE_RETURN_IF_ERROR(insert(token.content, token.id, where));
-  const auto same = [&](const HfAddedToken& other) { return other.id == token.id; };
-  if (std::none_of(added_.begin(), added_.end(), same)) added_.push_back(token);
+  if (!added_of_id_.contains(token.id)) append_added(token);
   if (token.is_special) make_special(token.content);
   return {};
 }
@@ -103,14 +102,17 @@ bool HfVocabulary::make_special(std::string_view name) {
   const std::optional<int32_t> id = id_of(name);
   if (!id) return false;
   is_special_[static_cast<size_t>(*id)] = true;
-  const auto same = [&](const HfAddedToken& other) { return other.id == *id; };
-  const auto known = std::find_if(added_.begin(), added_.end(), same);
-  if (known == added_.end()) {
-    added_.push_back({.content = std::string(name), .id = *id, .is_special = true});
+  if (const auto known = added_of_id_.find(*id); known != added_of_id_.end()) {
+    added_[known->second].is_special = true;
   } else {
-    known->is_special = true;
+    append_added({.content = std::string(name), .id = *id, .is_special = true});
   }
   return true;
+}
+
+void HfVocabulary::append_added(const HfAddedToken& token) {
+  added_of_id_.emplace(token.id, added_.size());
+  added_.push_back(token);
 }
 
 void HfVocabulary::make_byte_tokens_ordinary() {
@@ -119,6 +121,8 @@ void HfVocabulary::make_byte_tokens_ordinary() {
     if (is_byte(token)) is_special_[static_cast<size_t>(token.id)] = false;
   }
   added_.erase(std::remove_if(added_.begin(), added_.end(), is_byte), added_.end());
+  added_of_id_.clear();
+  for (size_t i = 0; i < added_.size(); ++i) added_of_id_.emplace(added_[i].id, i);
 }
 
 std::optional<int32_t> HfVocabulary::id_of(std::string_view name) const {

@@ -50,6 +50,7 @@ class HfVocabulary {
 
  private:
   Status read_model(const HfValue& vocab);
+  void append_added(const HfAddedToken& token);
   Status insert(const std::string& name, int32_t id, const HfValue& where);
 
   std::vector<std::string> names_;  // by id
@@ -57,7 +58,8 @@ class HfVocabulary {
   std::vector<bool> is_of_model_;   // by id; shorter where only added tokens follow
   std::unordered_map<std::string, int32_t> id_of_name_;
   std::vector<HfAddedToken> added_;
-  size_t entries_ = 0;  // of the file, which bound how far apart ids may lie
+  std::unordered_map<int32_t, size_t> added_of_id_;  // places in added_
+  size_t entries_ = 0;                               // of the file, which bound how far apart ids may lie
 };
 
 Result<HfAddedToken> hf_added_token(const HfValue& entry, int32_t id);

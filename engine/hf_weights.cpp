@@ -118,7 +118,8 @@ Status HfWeights::add_tensor(const SafetensorsFile& file, const SafetensorsEntry
   StoredTensor tensor{.name = gguf_names_.back(),
                       .type = entry.type,
                       .shape = {entry.shape.rbegin(), entry.shape.rend()},
-                      .data = entry.data};
+                      .data = entry.data,
+                      .is_mapped = true};
   if (tensor.shape.empty()) tensor.shape = {1};
   const auto [other, is_new] = index_.emplace(tensor.name, tensors_.size());
   if (!is_new) {

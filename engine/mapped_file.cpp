@@ -47,9 +47,12 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   return std::unique_ptr<MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
 }
 
-void MappedFile::drop_pages() const {
+void MappedFile::drop_pages(std::span<const std::byte> part) {
+  // The part's first page may be another's last: whoever still wants it reads it again.
+  const auto page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto before = reinterpret_cast<uintptr_t>(part.data()) % page_bytes;
   // Only a hint; the file's pages stay in the operating system's cache.
-  static_cast<void>(::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED));
+  static_cast<void>(::madvise(const_cast<std::byte*>(part.data() - before), part.size() + before, MADV_DONTNEED));
 }
 
 MappedFile::~MappedFile() {

@@ -26,7 +26,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
 
   /// Gives back the memory of what was read so far; whoever looks again reads it again.
-  void drop_pages() const;
+  void drop_pages() const { drop_pages(bytes_); }
+  /// The same of a part of any mapped file.
+  static void drop_pages(std::span<const std::byte> part);
 
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}

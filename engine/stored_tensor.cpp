@@ -16,7 +16,8 @@ StoredTensor StoredTensor::rows(int64_t first, int64_t count) const {
   return {.name = name,
           .type = type,
           .shape = {row_length(), count},
-          .data = data.subspan(static_cast<size_t>(first * row_bytes), static_cast<size_t>(count * row_bytes))};
+          .data = data.subspan(static_cast<size_t>(first * row_bytes), static_cast<size_t>(count * row_bytes)),
+          .is_mapped = is_mapped};
 }
 
 }  // namespace sluice::engine

@@ -16,7 +16,9 @@ struct StoredTensor {
   TensorType type = TensorType::kF32;
   /// shape[0] is the contiguous (input) dimension, as GGUF has it; 1 to 4 entries, all > 0.
   std::vector<int64_t> shape;
-  std::span<const std::byte> data;  ///< in the mapped file; its size is exactly that of the shape
+  std::span<const std::byte> data;  ///< its size is exactly that of the shape
+  /// The data lies in a MappedFile: what was read of it can be given back with MappedFile::drop_pages().
+  bool is_mapped = false;
 
   int64_t row_length() const { return shape[0]; }
   int64_t row_count() const;

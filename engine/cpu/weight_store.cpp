@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/mapped_file.h"
 #include "engine/stored_tensor.h"
 
 namespace sluice::engine::cpu {
@@ -39,6 +40,25 @@ Result<std::byte*> WeightStore::allocate(int64_t bytes) {
   return begin;
 }
 
+// In runs, so that of a large tensor only a part is in memory beside its packed rows.
+void WeightStore::pack(const StoredTensor& tensor, const PackedPart& part, std::byte* panels, ThreadPool& pool) {
+  constexpr int64_t kRunBytes = int64_t{32} << 20;
+  const int64_t row_bytes = tensor_bytes(tensor.type, tensor.row_length());
+  const auto run = static_cast<int32_t>(std::max<int64_t>(kRunBytes / (row_bytes * kPanelRows), 1));
+  for (int32_t begin = 0; begin < part.panel_count(); begin += run) {
+    const int32_t count = std::min(run, part.panel_count() - begin);
+    pool.run([&](ThreadPool::Worker& worker) {
+      worker.for_each(count, 8, [&](int32_t i) {
+        pack_panel(part, tensor.data, begin + i, panels + (begin + i) * part.panel_bytes());
+      });
+    });
+    if (!tensor.is_mapped) continue;
+    const int64_t first_row = int64_t{begin} * kPanelRows;
+    const int64_t rows = std::min<int64_t>(int64_t{count} * kPanelRows, tensor.row_count() - first_row);
+    MappedFile::drop_pages(tensor.rows(first_row, rows).data);
+  }
+}
+
 Result<MatrixId> WeightStore::add_matrix(std::span<const StoredTensor* const> parts, ThreadPool& pool) {
   PackedMatrix matrix;
   matrix.length = static_cast<int32_t>(parts.front()->row_length());
@@ -49,11 +69,7 @@ Result<MatrixId> WeightStore::add_matrix(std::span<const StoredTensor* const> pa
                     .row_count = static_cast<int32_t>(tensor->row_count()),
                     .length = matrix.length};
     SLUICE_ASSIGN_OR_RETURN(std::byte * panels, allocate(part.panel_count() * part.panel_bytes()));
-    pool.run([&](ThreadPool::Worker& worker) {
-      worker.for_each(part.panel_count(), 8, [&](int32_t panel) {
-        pack_panel(part, tensor->data, panel, panels + panel * part.panel_bytes());
-      });
-    });
+    pack(*tensor, part, panels, pool);
     part.panels = panels;
     matrix.row_count += part.row_count;
     matrix.panel_count += part.panel_count();

@@ -37,6 +37,7 @@ class WeightStore {
 
  private:
   Result<std::byte*> allocate(int64_t bytes);
+  static void pack(const StoredTensor& tensor, const PackedPart& part, std::byte* panels, ThreadPool& pool);
 
   std::vector<HugeBuffer> slabs_;
   size_t slab_used_ = 0;  // bytes of the last slab

@@ -65,6 +65,24 @@ void expect_refused_at(const std::string& pointer, const json& value, std::strin
   EXPECT_THAT(spec.status().message(), HasSubstr(reason));
 }
 
+/// Processor seconds to read the document with `count` more special tokens.
+double seconds_with_added(int32_t count) {
+  json many = document();
+  for (int32_t i = 0; i < count; ++i) {
+    many["added_tokens"].push_back({{"id", 7 + i}, {"content", "<" + std::to_string(i) + ">"}, {"special", true}});
+  }
+  const double begin = processor_seconds();
+  const Result<TokenizerSpec> spec = read(many);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return processor_seconds() - begin;
+}
+
+TEST(HfTokenizerSpec, TakesTimeInProportionToTheAddedTokens) {
+  const double few = seconds_with_added(10'000);
+  EXPECT_LT(seconds_with_added(80'000), 24 * few)
+      << "eight times as many; were each compared with all, 64 times as long";
+}
+
 TEST(HfTokenizerSpec, RefusesModelsOfOtherTypesByName) {
   expect_refused(R"({"model": {"type": "Unigram", "vocab": [["a", -1.0]]}})",
                  "model has the type \"Unigram\", which is not supported");
