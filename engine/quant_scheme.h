@@ -25,6 +25,7 @@ struct QuantScheme {
   bool has_minimum = false;        ///< m, and n where there is s
   int32_t zero = 0;                ///< a power of two, or 0
   const uint8_t* table = nullptr;  ///< [16]
+  bool has_table = false;          ///< its address is no constant to ask where sanitizers instrument the code
   bool has_bf16_scale = false;     ///< d is a bfloat16, otherwise a half
 };
 
@@ -61,11 +62,11 @@ constexpr QuantScheme quant_scheme(TensorType type) {
     case TensorType::kQ6_K:
       return {.blocks = 8, .bits = 6, .groups = 2, .zero = 32};
     case TensorType::kIq4Nl:
-      return {.bits = 4, .zero = 128, .table = kIq4Table};
+      return {.bits = 4, .zero = 128, .table = kIq4Table, .has_table = true};
     case TensorType::kIq4Xs:
-      return {.blocks = 8, .bits = 4, .groups = 1, .zero = 128, .table = kIq4Table};
+      return {.blocks = 8, .bits = 4, .groups = 1, .zero = 128, .table = kIq4Table, .has_table = true};
     case TensorType::kMxfp4:
-      return {.bits = 4, .zero = 128, .table = kMxfp4Table, .has_bf16_scale = true};
+      return {.bits = 4, .zero = 128, .table = kMxfp4Table, .has_table = true, .has_bf16_scale = true};
     default:
       return {.bits = 8, .zero = 128};  // Q8_0
   }

@@ -199,7 +199,7 @@ void decode(const QuantizedBlock& block, float* out) {
     const float minimum = kScheme.groups > 0 && kScheme.has_minimum ? m * static_cast<float>(block.minima[group]) : m;
     for (int32_t k = begin; k < begin + kGroupElements; ++k) {
       const uint8_t quant = block.quants[static_cast<size_t>(k)];
-      const int32_t value = kScheme.table != nullptr ? kScheme.table[quant] : quant;
+      const int32_t value = kScheme.has_table ? kScheme.table[quant] : quant;
       out[k] = scale * static_cast<float>(value - kScheme.zero);
       // Adding a zero would turn -0 into +0.
       if constexpr (kScheme.has_minimum) out[k] += minimum;

@@ -112,7 +112,7 @@ struct Block {
       const std::byte* high = unit + kLayout.high_plane_at(block);
       quant |= load_fields<kLayout.high_bits()>(high, k, row) << kLayout.low_bits();
     }
-    if constexpr (kScheme.table != nullptr) quant = look_up(kScheme.table, quant);
+    if constexpr (kScheme.has_table) quant = look_up(kScheme.table, quant);
     return __builtin_convertvector(quant - kScheme.zero, Portable::Float);
   }
   Portable::Float scale(int half, int row) const {

@@ -102,7 +102,7 @@ class PackedBlocks {
       x = V::or_masked(x, V::template shift<kLowBits - kHighBits*(kIndex % kHighFields)>(fields),
                        ((1 << kHighBits) - 1) << kLowBits);
     }
-    if constexpr (kScheme.table != nullptr) x = V::look_up(kScheme.table, x);
+    if constexpr (kScheme.has_table) x = V::look_up(kScheme.table, x);
     return x;
   }
 };
