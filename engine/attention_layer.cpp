@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/decoder_layer.h"
 #include "engine/layer_weights.h"
 #include "engine/stored_tensor.h"
 #include "engine/weight_picker.h"
@@ -10,30 +11,31 @@
 namespace sluice::engine {
 namespace {
 
-Result<MatrixId> load_qkv(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                          const std::string& prefix) {
-  const int64_t query_width = config.query_width();
-  const int64_t kv_width = config.kv_width();
-  if (weights.has(prefix + "attn_qkv.weight")) {  // Phi-3 keeps the three in one
-    return load_matrix(weights, backend, prefix + "attn_qkv.weight", config.width, query_width + 2 * kv_width);
+Result<MatrixId> load_qkv(const LayerSource& source) {
+  WeightPicker& weights = source.weights;
+  const int64_t width = source.config.width;
+  const int64_t query_width = source.config.query_width();
+  const int64_t kv_width = source.config.kv_width();
+  if (weights.has(source.prefix + "attn_qkv.weight")) {  // Phi-3 keeps the three in one
+    return load_matrix(source, "attn_qkv.weight", width, query_width + 2 * kv_width);
   }
-  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* q, weights.take(prefix + "attn_q.weight", {config.width, query_width}));
-  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* k, weights.take(prefix + "attn_k.weight", {config.width, kv_width}));
-  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* v, weights.take(prefix + "attn_v.weight", {config.width, kv_width}));
-  return backend.add_matrix({{q, k, v}});
+  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* q, weights.take(source.prefix + "attn_q.weight", {width, query_width}));
+  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* k, weights.take(source.prefix + "attn_k.weight", {width, kv_width}));
+  SLUICE_ASSIGN_OR_RETURN(const StoredTensor* v, weights.take(source.prefix + "attn_v.weight", {width, kv_width}));
+  return source.backend.add_matrix({{q, k, v}});
 }
 
-Result<VectorId> load_bias(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                           const std::string& prefix) {
+Result<VectorId> load_bias(const LayerSource& source) {
+  const ModelConfig& config = source.config;
   if (!config.has_qkv_bias) return VectorId{};
   std::vector<float> bias;
   for (const auto& [name, length] :
        {std::pair("attn_q.bias", config.query_width()), std::pair("attn_k.bias", config.kv_width()),
         std::pair("attn_v.bias", config.kv_width())}) {
-    SLUICE_ASSIGN_OR_RETURN(const std::vector<float> part, weights.take_vector(prefix + name, length));
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<float> part, source.weights.take_vector(source.prefix + name, length));
     bias.insert(bias.end(), part.begin(), part.end());
   }
-  return backend.add_vector(std::move(bias));
+  return source.backend.add_vector(std::move(bias));
 }
 
 }  // namespace
@@ -53,23 +55,20 @@ Result<AttentionActivations> AttentionActivations::add_to(Backend& backend, cons
   return act;
 }
 
-Result<AttentionLayer> AttentionLayer::load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                            const LayerRopes& ropes, int32_t layer, const std::string& prefix) {
+Result<AttentionLayer> AttentionLayer::load(const LayerSource& source) {
+  const ModelConfig& config = source.config;
   AttentionLayer made;
-  SLUICE_ASSIGN_OR_RETURN(made.norm, load_norm(weights, config, backend, prefix + "attn_norm.weight", config.width));
-  SLUICE_ASSIGN_OR_RETURN(made.qkv, load_qkv(weights, config, backend, prefix));
-  SLUICE_ASSIGN_OR_RETURN(made.bias, load_bias(weights, config, backend, prefix));
-  SLUICE_ASSIGN_OR_RETURN(
-      made.out, load_matrix(weights, backend, prefix + "attn_output.weight", config.query_width(), config.width));
-  made.params = {.layer = layer,
+  SLUICE_ASSIGN_OR_RETURN(made.norm, load_norm(source, "attn_norm.weight", config.width));
+  SLUICE_ASSIGN_OR_RETURN(made.qkv, load_qkv(source));
+  SLUICE_ASSIGN_OR_RETURN(made.bias, load_bias(source));
+  SLUICE_ASSIGN_OR_RETURN(made.out, load_matrix(source, "attn_output.weight", config.query_width(), config.width));
+  made.params = {.layer = source.index,
                  .head_count = config.head_count,
-                 .rope = config.has_window(layer) ? ropes.window : ropes.full,
+                 .rope = config.has_window(source.index) ? source.ropes.window : source.ropes.full,
                  .scale = config.attention_scale};
   if (!config.has_qk_norm) return made;
-  SLUICE_ASSIGN_OR_RETURN(made.params.query_norm,
-                          load_norm(weights, config, backend, prefix + "attn_q_norm.weight", config.head_dim));
-  SLUICE_ASSIGN_OR_RETURN(made.params.key_norm,
-                          load_norm(weights, config, backend, prefix + "attn_k_norm.weight", config.head_dim));
+  SLUICE_ASSIGN_OR_RETURN(made.params.query_norm, load_norm(source, "attn_q_norm.weight", config.head_dim));
+  SLUICE_ASSIGN_OR_RETURN(made.params.key_norm, load_norm(source, "attn_k_norm.weight", config.head_dim));
   return made;
 }
 
@@ -78,10 +77,10 @@ void AttentionLayer::run(Backend& backend, ActivationId hidden, const AttentionA
   backend.attend(act.attended, act.qkv, params);
 }
 
-void AttentionLayer::add_costs(const Backend& backend, const ModelConfig& config, StepCosts& costs) const {
+void AttentionLayer::add_costs(const Backend& backend, StepCosts& costs) const {
   add_matrix_costs(backend, qkv, costs);
   add_matrix_costs(backend, out, costs);
-  costs.pair_macs += int64_t{2} * config.query_width();  // the score, and the value that it weighs
+  costs.pair_macs += int64_t{2} * backend.matrix_size(out).length;  // the score, and the value that it weighs
 }
 
 }  // namespace sluice::engine

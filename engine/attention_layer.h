@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "base/status.h"
 #include "engine/backend.h"
@@ -10,7 +9,7 @@
 
 namespace sluice::engine {
 
-class WeightPicker;
+struct LayerSource;
 
 /// Rotary angles of a model's layers.
 struct LayerRopes {
@@ -37,14 +36,12 @@ struct AttentionLayer {
   MatrixId out;   // [width, query_width]
   AttentionParams params;
 
-  /// `prefix` begins the names of the layer's tensors. INVALID_ARGUMENT names a tensor that is missing or has another
-  /// shape than the configuration says.
-  static Result<AttentionLayer> load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                     const LayerRopes& ropes, int32_t layer, const std::string& prefix);
+  /// INVALID_ARGUMENT names a tensor that is missing or has another shape than the configuration says.
+  static Result<AttentionLayer> load(const LayerSource& source);
 
   /// act.attended = attention over `hidden`.
   void run(Backend& backend, ActivationId hidden, const AttentionActivations& act) const;
-  void add_costs(const Backend& backend, const ModelConfig& config, StepCosts& costs) const;
+  void add_costs(const Backend& backend, StepCosts& costs) const;
 };
 
 }  // namespace sluice::engine

@@ -5,25 +5,20 @@
 
 #include "base/status.h"
 #include "engine/backend.h"
-#include "engine/model_config.h"
+#include "engine/decoder_layer.h"
 #include "engine/step_costs.h"
 
 // What all families load alike.
 
 namespace sluice::engine {
 
-class WeightPicker;
-
-/// The norm's weight of `length` elements, with the configuration's shift and epsilon.
-Result<RmsNorm> load_norm(WeightPicker& weights, const ModelConfig& config, Backend& backend, const std::string& name,
-                          int32_t length);
-/// One tensor as a matrix [outputs, inputs].
-Result<MatrixId> load_matrix(WeightPicker& weights, Backend& backend, const std::string& name, int64_t inputs,
-                             int64_t outputs);
+/// The layer's norm of that name, with a weight of `length` elements and the configuration's shift and epsilon.
+Result<RmsNorm> load_norm(const LayerSource& source, const std::string& name, int32_t length);
+/// The layer's tensor of that name as a matrix [outputs, inputs].
+Result<MatrixId> load_matrix(const LayerSource& source, const std::string& name, int64_t inputs, int64_t outputs);
 /// A feed-forward network's first half [2 * ffn_width, width]: gate and up, from two tensors or, where there is no
 /// gate, from one that holds both.
-Result<MatrixId> load_gate_up(WeightPicker& weights, Backend& backend, const std::string& prefix, int64_t width,
-                              int64_t ffn_width);
+Result<MatrixId> load_gate_up(const LayerSource& source);
 
 /// Adds a matrix that every token of a step is multiplied with.
 void add_matrix_costs(const Backend& backend, MatrixId matrix, StepCosts& costs);
@@ -34,7 +29,8 @@ struct ModelEnds {
   RmsNorm norm;
   MatrixId head;  // [vocab, width]; the embedding itself when the files have no other
 
-  static Result<ModelEnds> load(WeightPicker& weights, const ModelConfig& config, Backend& backend);
+  /// From a source whose prefix is empty.
+  static Result<ModelEnds> load(const LayerSource& source);
   void add_costs(const Backend& backend, StepCosts& costs) const;
 };
 

@@ -1,56 +1,33 @@
 #include "engine/llama.h"
 
-#include <string>
+#include <utility>
 
 #include "engine/layer_weights.h"
-#include "engine/weight_picker.h"
 
 namespace sluice::engine {
 
-Result<std::unique_ptr<Model>> Llama::load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                           int32_t tokens_max) {
-  std::unique_ptr<Llama> model(new Llama());
-  const auto load_layer = [&](const LayerRopes& ropes, int32_t layer, const std::string& prefix) {
-    return model->load_layer(weights, config, backend, ropes, layer, prefix);
-  };
-  SLUICE_ASSIGN_OR_RETURN(model->frame_, DecoderFrame::load(weights, config, backend, tokens_max, load_layer));
-  SLUICE_ASSIGN_OR_RETURN(model->ffn_, backend.add_activation(tokens_max, config.ffn_width));
-  return std::unique_ptr<Model>(std::move(model));
+Result<std::unique_ptr<DecoderLayer>> LlamaLayer::load(const LayerSource& source) {
+  auto layer = std::make_unique<LlamaLayer>();
+  const ModelConfig& config = source.config;
+  SLUICE_ASSIGN_OR_RETURN(layer->attention_, AttentionLayer::load(source));
+  SLUICE_ASSIGN_OR_RETURN(layer->ffn_norm_, load_norm(source, "ffn_norm.weight", config.width));
+  SLUICE_ASSIGN_OR_RETURN(layer->gate_up_, load_gate_up(source));
+  SLUICE_ASSIGN_OR_RETURN(layer->down_, load_matrix(source, "ffn_down.weight", config.ffn_width, config.width));
+  layer->activation_ = config.activation;
+  return std::unique_ptr<DecoderLayer>(std::move(layer));
 }
 
-Status Llama::load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
-                         int32_t index, const std::string& prefix) {
-  Layer layer;
-  SLUICE_ASSIGN_OR_RETURN(layer.attention, AttentionLayer::load(weights, config, backend, ropes, index, prefix));
-  SLUICE_ASSIGN_OR_RETURN(layer.ffn_norm,
-                          load_norm(weights, config, backend, prefix + "ffn_norm.weight", config.width));
-  SLUICE_ASSIGN_OR_RETURN(layer.gate_up, load_gate_up(weights, backend, prefix, config.width, config.ffn_width));
-  SLUICE_ASSIGN_OR_RETURN(layer.down,
-                          load_matrix(weights, backend, prefix + "ffn_down.weight", config.ffn_width, config.width));
-  layers_.push_back(layer);
-  return Status();
+void LlamaLayer::run(Backend& backend, const DecoderActivations& act) const {
+  attention_.run(backend, act.hidden, act.attention);
+  backend.matmul_add(act.hidden, act.attention.attended, attention_.out);
+  backend.norm_gated(act.ffn, act.hidden, ffn_norm_, gate_up_, activation_);
+  backend.matmul_add(act.hidden, act.ffn, down_);
 }
 
-StepCosts Llama::costs(const Backend& backend) const {
-  StepCosts costs;
-  for (const Layer& layer : layers_) {
-    layer.attention.add_costs(backend, frame_.config, costs);
-    add_matrix_costs(backend, layer.gate_up, costs);
-    add_matrix_costs(backend, layer.down, costs);
-  }
-  frame_.ends.add_costs(backend, costs);
-  return costs;
-}
-
-Result<StepOutput> Llama::forward(Backend& backend, const Batch& batch) const {
-  frame_.begin(backend, batch);
-  for (const Layer& layer : layers_) {
-    layer.attention.run(backend, frame_.hidden, frame_.attention);
-    backend.matmul_add(frame_.hidden, frame_.attention.attended, layer.attention.out);
-    backend.norm_gated(ffn_, frame_.hidden, layer.ffn_norm, layer.gate_up, frame_.config.activation);
-    backend.matmul_add(frame_.hidden, ffn_, layer.down);
-  }
-  return frame_.sample(backend);
+void LlamaLayer::add_costs(const Backend& backend, StepCosts& costs) const {
+  attention_.add_costs(backend, costs);
+  add_matrix_costs(backend, gate_up_, costs);
+  add_matrix_costs(backend, down_, costs);
 }
 
 }  // namespace sluice::engine

@@ -1,48 +1,28 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/status.h"
-#include "engine/attention_layer.h"
-#include "engine/backend.h"
-#include "engine/decoder_frame.h"
-#include "engine/model.h"
-#include "engine/model_config.h"
+#include "engine/decoder_layer.h"
 
 namespace sluice::engine {
 
-class WeightPicker;
-
-/// The llama family (Touvron et al. 2023): pre-norm decoder with rotary grouped-query attention and a gated
+/// A layer of the llama family (Touvron et al. 2023): pre-norm, with rotary grouped-query attention and a gated
 /// feed-forward network. Mistral, Qwen2, Qwen3 and Phi-3 differ in what the configuration says of their attention.
-class Llama final : public Model {
+class LlamaLayer final : public DecoderLayer {
  public:
-  /// Hands the weights to the backend and makes buffers for steps of up to `tokens_max` tokens there.
   /// INVALID_ARGUMENT names a tensor that is missing or has another shape than the configuration says.
-  static Result<std::unique_ptr<Model>> load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                             int32_t tokens_max);
+  static Result<std::unique_ptr<DecoderLayer>> load(const LayerSource& source);
 
-  StepCosts costs(const Backend& backend) const override;
-  Result<StepOutput> forward(Backend& backend, const Batch& batch) const override;
+  void run(Backend& backend, const DecoderActivations& act) const override;
+  void add_costs(const Backend& backend, StepCosts& costs) const override;
 
  private:
-  struct Layer {
-    AttentionLayer attention;
-    RmsNorm ffn_norm;
-    MatrixId gate_up;  // [2 * ffn_width, width]
-    MatrixId down;     // [width, ffn_width]
-  };
-
-  Llama() = default;
-  Status load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
-                    int32_t index, const std::string& prefix);
-
-  DecoderFrame frame_;
-  std::vector<Layer> layers_;
-  ActivationId ffn_;  // [tokens, ffn_width]
+  AttentionLayer attention_;
+  RmsNorm ffn_norm_;
+  MatrixId gate_up_;  // [2 * ffn_width, width]
+  MatrixId down_;     // [width, ffn_width]
+  GateActivation activation_ = GateActivation::kSilu;
 };
 
 }  // namespace sluice::engine

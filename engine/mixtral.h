@@ -1,46 +1,27 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/status.h"
-#include "engine/attention_layer.h"
-#include "engine/backend.h"
-#include "engine/decoder_frame.h"
-#include "engine/model.h"
-#include "engine/model_config.h"
+#include "engine/decoder_layer.h"
 
 namespace sluice::engine {
 
-class WeightPicker;
-
-/// The llama family with experts in place of one feed-forward network (Jiang et al. 2024): Mixtral, and Qwen3-MoE.
-class Mixtral final : public Model {
+/// A layer of the llama family with experts in place of one feed-forward network (Jiang et al. 2024): Mixtral and
+/// Qwen3-MoE.
+class MixtralLayer final : public DecoderLayer {
  public:
-  /// Hands the weights to the backend and makes buffers for steps of up to `tokens_max` tokens there.
   /// INVALID_ARGUMENT names a tensor that is missing or has another shape than the configuration says.
-  static Result<std::unique_ptr<Model>> load(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                             int32_t tokens_max);
+  static Result<std::unique_ptr<DecoderLayer>> load(const LayerSource& source);
 
-  StepCosts costs(const Backend& backend) const override;
-  Result<StepOutput> forward(Backend& backend, const Batch& batch) const override;
+  void run(Backend& backend, const DecoderActivations& act) const override;
+  void add_costs(const Backend& backend, StepCosts& costs) const override;
 
  private:
-  struct Layer {
-    AttentionLayer attention;
-    RmsNorm ffn_norm;
-    Experts experts;
-    ExpertsId experts_id;
-  };
-
-  Mixtral() = default;
-  Status load_layer(WeightPicker& weights, const ModelConfig& config, Backend& backend, const LayerRopes& ropes,
-                    int32_t index, const std::string& prefix, int32_t tokens_max);
-
-  DecoderFrame frame_;
-  std::vector<Layer> layers_;
+  AttentionLayer attention_;
+  RmsNorm ffn_norm_;
+  Experts experts_;
+  ExpertsId experts_id_;
 };
 
 }  // namespace sluice::engine

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "engine/checkpoint.h"
-#include "engine/gemma3.h"
-#include "engine/llama.h"
-#include "engine/mixtral.h"
+#include "engine/decoder.h"
 #include "engine/weight_picker.h"
 
 namespace sluice::engine {
@@ -21,19 +19,6 @@ Status refuse_left_over(const TensorSource& source, const WeightPicker& weights,
   return invalid_argument(std::move(message));
 }
 
-Result<std::unique_ptr<Model>> load_family(WeightPicker& weights, const ModelConfig& config, Backend& backend,
-                                           int32_t tokens_max) {
-  switch (config.family) {
-    case ModelFamily::kLlama:
-      return Llama::load(weights, config, backend, tokens_max);
-    case ModelFamily::kGemma3:
-      return Gemma3::load(weights, config, backend, tokens_max);
-    case ModelFamily::kMixtral:
-      return Mixtral::load(weights, config, backend, tokens_max);
-  }
-  SLUICE_CHECK(false && "a ModelFamily outside the enum");
-}
-
 }  // namespace
 
 Result<LoadedModel> load_model(const Checkpoint& checkpoint, std::unique_ptr<Backend> backend, int32_t tokens_max) {
@@ -41,7 +26,7 @@ Result<LoadedModel> load_model(const Checkpoint& checkpoint, std::unique_ptr<Bac
   SLUICE_ASSIGN_OR_RETURN(const ModelConfig config, checkpoint.config());
   const TensorSource& source = checkpoint.tensors();
   WeightPicker weights(source);
-  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_family(weights, config, *backend, tokens_max));
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Decoder::load(weights, config, *backend, tokens_max));
   if (config.rope.scaling == RopeScaling::kDivisors) weights.skip("rope_freqs.weight");
   SLUICE_RETURN_IF_ERROR(refuse_left_over(source, weights, config));
   int64_t parameters = 0;
