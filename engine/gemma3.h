@@ -24,6 +24,7 @@ class Gemma3Layer final : public DecoderLayer {
   MatrixId gate_up_;  // [2 * ffn_width, width]
   MatrixId down_;     // [width, ffn_width]
   RmsNorm after_ffn_;
+  GateActivation activation_ = GateActivation::kGeluTanh;
 };
 
 }  // namespace sluice::engine

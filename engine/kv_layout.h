@@ -50,6 +50,8 @@ struct KvLayout {
   }
   /// The same of all heads and of a group's layers: what one block of the pool costs.
   int64_t block_bytes() const { return head_block_bytes() * kv_head_count * groups.layers_per_block; }
+  /// What one token costs in all groups together, while no window has left it behind.
+  int64_t token_bytes() const { return groups.count() * block_bytes() / block_size; }
 };
 
 }  // namespace sluice::engine

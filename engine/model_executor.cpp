@@ -12,7 +12,7 @@ Result<std::unique_ptr<ModelExecutor>> ModelExecutor::create(LoadedModel model, 
 
 StepCosts ModelExecutor::costs_of(const LoadedModel& model, const KvLayout& layout) {
   StepCosts costs = model.model->costs(*model.backend);
-  costs.context_token_bytes = layout.groups.count() * layout.block_bytes() / layout.block_size;
+  costs.context_token_bytes = layout.token_bytes();
   return costs;
 }
 

@@ -129,6 +129,20 @@ int serve(const Config& config, const AppEnvironment& environment, SignalDesk& d
   return 0;
 }
 
+std::chrono::system_clock::time_point wall_clock() {
+  return std::chrono::system_clock::now();
+}
+
+Logger error_logger(const Config& config) {
+  const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
+  return {stderr, log_level(config.log.level), wall_clock, format};
+}
+
+/// stderr where somebody watches it, else nullptr.
+std::FILE* error_terminal() {
+  return ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
+}
+
 }  // namespace
 
 App::App(const Config& config, AppEnvironment environment)
@@ -352,22 +366,17 @@ int run_app(const Config& config, std::string_view version) {
     on_stop_signal(++count, desk);
   });
   const SteadyClock clock;
-  const auto wall_clock = [] { return std::chrono::system_clock::now(); };
-  const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
-  Logger logger(stderr, log_level(config.log.level), wall_clock, format);
+  Logger logger = error_logger(config);
   raise_open_file_limit();
-  std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
-  return serve(config, {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version), terminal},
+  return serve(config,
+               {clock, wall_clock, logger, random_seed(), random_secret(), std::string(version), error_terminal()},
                desk);
 }
 
 int run_model_check(const Config& config) {
   const SteadyClock clock;
-  const LogFormat format = config.log.format == "json" ? LogFormat::kJson : LogFormat::kText;
-  Logger logger(
-      stderr, log_level(config.log.level), [] { return std::chrono::system_clock::now(); }, format);
-  std::FILE* const terminal = ::isatty(STDERR_FILENO) != 0 ? stderr : nullptr;
-  const Result<std::string> summary = check_model(config, {clock, logger, terminal});
+  Logger logger = error_logger(config);
+  const Result<std::string> summary = check_model(config, {clock, logger, error_terminal()});
   if (!summary.ok()) {
     std::fprintf(stderr, "sluiced: %s\n", summary.status().message().c_str());
     return 1;

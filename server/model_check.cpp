@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "engine/cpu/available_threads.h"
 #include "engine/model_executor.h"
 #include "engine/tensor_check.h"
 #include "engine/watched_checkpoint.h"
@@ -47,11 +47,6 @@ std::string layer_text(const engine::ModelConfig& model) {
             " for each token";
   }
   return text;
-}
-
-/// What a token costs while no layer has forgotten anything.
-int64_t kv_bytes_per_token(const engine::KvLayout& layout) {
-  return layout.groups.count() * layout.block_bytes() / layout.block_size;
 }
 
 /// A prompt of tokens from all over the vocabulary, alone in the cache: group g of layers has block g.
@@ -102,11 +97,6 @@ Result<std::string> template_text(const engine::Checkpoint& checkpoint) {
   return std::string("yes");
 }
 
-int32_t check_threads(const Config& config) {
-  if (config.engine.threads > 0) return config.engine.threads;
-  return static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 Result<std::string> check_model(const Config& config, const LoadEnvironment& environment) {
@@ -114,21 +104,19 @@ Result<std::string> check_model(const Config& config, const LoadEnvironment& env
   SLUICE_ASSIGN_OR_RETURN(const engine::ModelConfig model, checkpoint->config());
   SLUICE_ASSIGN_OR_RETURN(const auto tokenizer, checkpoint->tokenizer());
   SLUICE_ASSIGN_OR_RETURN(const std::string chat, template_text(*checkpoint));
-  SLUICE_RETURN_IF_ERROR(engine::check_tensor_values(checkpoint->tensors(), check_threads(config)));
+  const int32_t threads = config.engine.threads > 0 ? config.engine.threads : engine::available_threads();
+  SLUICE_RETURN_IF_ERROR(engine::check_tensor_values(checkpoint->tensors(), threads));
   SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel loaded, load_weights(config, *checkpoint, environment));
   const ProcessMemory memory = process_memory();
-  const auto kv_type = engine::kv_type_from_name(config.kv.dtype);
-  SLUICE_CHECK(kv_type.has_value());  // Config::validate() has seen it
-  const auto layout = engine::KvLayout::for_model(model, config.kv.block_size, *kv_type,
-                                                  config.scheduler.step_tokens_max(config.kv.block_size));
-  std::string text =
-      line("model", loaded.config.name) + line("architecture", model.architecture) +
-      line("parameters", std::to_string(loaded.parameter_count)) + line("tensors", tensor_text(checkpoint->tensors())) +
-      line("layers", layer_text(model)) + line("context", std::to_string(model.context_length) + " tokens") +
-      line("vocabulary", std::to_string(model.vocab_size) + " tokens") +
-      line("end tokens", std::to_string(tokenizer->end_ids().size())) + line("chat template", chat) +
-      line("KV cache", std::to_string(kv_bytes_per_token(layout)) + " bytes per token as " + config.kv.dtype) +
-      line("device", loaded.backend->description());
+  const engine::KvLayout layout = kv_layout(config, model);
+  std::string text = line("model", loaded.config.name) + line("architecture", model.architecture) +
+                     line("parameters", std::to_string(loaded.parameter_count)) +
+                     line("tensors", tensor_text(checkpoint->tensors())) + line("layers", layer_text(model)) +
+                     line("context", std::to_string(model.context_length) + " tokens") +
+                     line("vocabulary", std::to_string(model.vocab_size) + " tokens") +
+                     line("end tokens", std::to_string(tokenizer->end_ids().size())) + line("chat template", chat) +
+                     line("KV cache", std::to_string(layout.token_bytes()) + " bytes per token as " + config.kv.dtype) +
+                     line("device", loaded.backend->description());
   SLUICE_RETURN_IF_ERROR(check_step(std::move(loaded), layout));
   text += line("memory", mib(memory.resident_bytes) + " after loading, " + mib(memory.peak_bytes) + " at most, for " +
                              mib(engine::stored_bytes(checkpoint->tensors())) + " of weights");

@@ -71,6 +71,13 @@ int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
   return static_cast<int32_t>(longest);
 }
 
+engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model) {
+  const auto type = engine::kv_type_from_name(config.kv.dtype);
+  SLUICE_CHECK(type.has_value());  // Config::validate() has seen it
+  return engine::KvLayout::for_model(model, config.kv.block_size, *type,
+                                     config.scheduler.step_tokens_max(config.kv.block_size));
+}
+
 Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
                                          const LoadEnvironment& environment) {
   const int64_t bytes = engine::stored_bytes(checkpoint.tensors());
@@ -95,10 +102,7 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
   SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config));
-  const auto kv_type = engine::kv_type_from_name(config.kv.dtype);
-  SLUICE_CHECK(kv_type.has_value());  // Config::validate() has seen it
-  const auto layout = engine::KvLayout::for_model(model.config, config.kv.block_size, *kv_type,
-                                                  config.scheduler.step_tokens_max(config.kv.block_size));
+  const engine::KvLayout layout = kv_layout(config, model.config);
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();

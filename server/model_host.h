@@ -11,6 +11,7 @@
 #include "engine/chat_template.h"
 #include "engine/checkpoint.h"
 #include "engine/executor.h"
+#include "engine/kv_layout.h"
 #include "engine/model_loader.h"
 #include "engine/tokenizer.h"
 #include "kvcache/block_growth.h"
@@ -36,6 +37,9 @@ struct LoadEnvironment {
   Logger& logger;                 ///< lent
   std::FILE* terminal = nullptr;  ///< where somebody watches; lent
 };
+
+/// How the configuration wants the model's keys and values kept.
+engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model);
 
 /// Takes the checkpoint's weights over to the configured device and logs what that took in time and memory.
 Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
