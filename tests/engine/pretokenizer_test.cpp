@@ -113,8 +113,8 @@ TEST(B07_Pretokenizer, PatternsTakeLinearTimeOnLongRuns) {
     for (const std::string_view unit : {"A", " ", ".", "\n", "1", "中", "\u00A0", "' ", " \n", "\u3000 "}) {
       const double small = seconds_to_split(pretokenizer, repeated(unit, 20'000) + "x");
       const double large = seconds_to_split(pretokenizer, repeated(unit, 200'000) + "x");
+      // Ten times the text; a pattern that looks back over its run takes a hundred times as long.
       EXPECT_LT(large, 40 * small + 0.05) << name << " on " << unit;
-      EXPECT_LT(large, 2.0) << name << " on " << unit;
     }
   }
 }

@@ -10,11 +10,11 @@
 
 namespace sluice::engine {
 
-/// The path of what scripts/fetch_test_model.sh puts there; a failure of the test when it is missing.
+/// The path of what scripts/fetch_model.sh puts there; a failure of the test when it is missing.
 inline std::string model_file(std::string_view name, std::string_view fetched_as) {
   std::string path = std::string(SLUICE_MODELS) + "/" + std::string(name);
   EXPECT_TRUE(std::filesystem::exists(path))
-      << path << " is missing: scripts/fetch_test_model.sh " << fetched_as << " fetches it";
+      << path << " is missing: scripts/fetch_model.sh " << fetched_as << " fetches it";
   return path;
 }
 

@@ -17,7 +17,7 @@ class Gemma3Model : public ::testing::TestWithParam<CpuIsa> {
  protected:
   void SetUp() override {
     auto executor = make_executor(model_path("gemma-3-270m-q4_k_m.gguf"), shape_);
-    ASSERT_TRUE(executor.ok()) << executor.status() << "; scripts/fetch_test_model.sh gemma3 fetches it";
+    ASSERT_TRUE(executor.ok()) << executor.status() << "; scripts/fetch_model.sh gemma3 fetches it";
     executor_ = std::move(executor).value();
   }
 
