@@ -104,7 +104,7 @@ class Backend {
   /// copied.
   virtual Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) = 0;
   virtual MatrixSize matrix_size(MatrixId matrix) const = 0;
-  virtual VectorId add_vector(std::vector<float> values) = 0;
+  virtual Result<VectorId> add_vector(std::vector<float> values) = 0;
   virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;
   virtual RopeId add_rope(const RopeParams& params) = 0;
   /// Experts of matrices that it holds, with the memory that steps of up to `tokens_max` tokens take.

@@ -11,7 +11,8 @@ namespace sluice::engine {
 Result<RmsNorm> load_norm(const LayerSource& source, const std::string& name, int32_t length) {
   SLUICE_ASSIGN_OR_RETURN(std::vector<float> values, source.weights.take_vector(source.prefix + name, length));
   for (float& value : values) value += source.config.norm_weight_shift;
-  return RmsNorm{source.backend.add_vector(std::move(values)), source.config.norm_epsilon};
+  SLUICE_ASSIGN_OR_RETURN(const VectorId weight, source.backend.add_vector(std::move(values)));
+  return RmsNorm{weight, source.config.norm_epsilon};
 }
 
 Result<MatrixId> load_matrix(const LayerSource& source, const std::string& name, int64_t inputs, int64_t outputs) {

@@ -32,7 +32,9 @@ class TracedBackend final : public engine::Backend {
   std::string description() const override { return traced_->description(); }
   Result<engine::MatrixId> add_matrix(std::span<const engine::StoredTensor* const> parts) override;
   engine::MatrixSize matrix_size(engine::MatrixId matrix) const override { return traced_->matrix_size(matrix); }
-  engine::VectorId add_vector(std::vector<float> values) override { return traced_->add_vector(std::move(values)); }
+  Result<engine::VectorId> add_vector(std::vector<float> values) override {
+    return traced_->add_vector(std::move(values));
+  }
   Result<engine::ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   engine::RopeId add_rope(const engine::RopeParams& params) override;
   Result<engine::ExpertsId> add_experts(engine::Experts experts, int32_t tokens_max) override {

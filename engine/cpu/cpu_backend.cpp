@@ -44,7 +44,7 @@ class CpuBackend final : public CountedBackend {
   ThreadCounters thread_counters() const override { return pool_.counters(); }
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override;
   MatrixSize matrix_size(MatrixId matrix) const override;
-  VectorId add_vector(std::vector<float> values) override { return weights_.add_vector(std::move(values)); }
+  Result<VectorId> add_vector(std::vector<float> values) override { return weights_.add_vector(std::move(values)); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
   RopeId add_rope(const RopeParams& params) override;
   Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) override {

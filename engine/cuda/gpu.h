@@ -72,6 +72,8 @@ GPU_DEVICE float exp(float value);
 GPU_DEVICE float log(float value);
 GPU_DEVICE float tanh(float value);
 GPU_DEVICE float rsqrt(float value);
+GPU_DEVICE double cos(double value);
+GPU_DEVICE double sin(double value);
 /// One rounding.
 GPU_DEVICE float fma(float a, float b, float c);
 

@@ -95,7 +95,9 @@ class BackendOps : public ::testing::TestWithParam<CpuIsa> {
   std::unique_ptr<Backend> make_backend(int32_t threads = 2) {
     return make_cpu_backend({.threads = threads, .isa = std::string(cpu_isa_name(GetParam()))}).value();
   }
-  static VectorId add_vector(Backend& backend, const TestTensor& tensor) { return backend.add_vector(tensor.values); }
+  static VectorId add_vector(Backend& backend, const TestTensor& tensor) {
+    return backend.add_vector(tensor.values).value();
+  }
   static std::vector<float> read(Backend& backend, ActivationId id, int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
     backend.read(id, values);

@@ -58,8 +58,8 @@ class BackendAttention : public ::testing::TestWithParam<std::tuple<CpuIsa, Atte
     if (case_.has_norms) {
       query_weight_ = random_.floats(case_.head_dim);
       key_weight_ = random_.floats(case_.head_dim);
-      query_norm_ = {backend_->add_vector(query_weight_), kEpsilon};
-      key_norm_ = {backend_->add_vector(key_weight_), kEpsilon};
+      query_norm_ = {backend_->add_vector(query_weight_).value(), kEpsilon};
+      key_norm_ = {backend_->add_vector(key_weight_).value(), kEpsilon};
     }
     rope_ = backend_->add_rope({rope_frequencies({.base = kRopeBase}, case_.rope_dim), case_.is_pairwise});
   }

@@ -1,0 +1,86 @@
+#include "engine/cuda/device_weights.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "engine/mapped_file.h"
+#include "engine/stored_tensor.h"
+#include "engine/tensor_type.h"
+
+namespace sluice::engine::cuda {
+namespace {
+
+Status check_part(const StoredTensor& tensor, int64_t length) {
+  const std::string name(tensor.name);
+  if (tensor.shape.size() != 2) return invalid_argument("tensor " + name + " is not a matrix");
+  if (tensor.row_length() != length)
+    return invalid_argument("tensor " + name + " has rows of another length than its neighbour");
+  constexpr int64_t kRowsMax = std::numeric_limits<int32_t>::max() / 4;
+  if (tensor.row_length() > kRowsMax || tensor.row_count() > kRowsMax) {
+    return invalid_argument("tensor " + name + " is too large");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> parts) {
+  DeviceMatrix matrix;
+  matrix.length = static_cast<int32_t>(parts.front()->row_length());
+  matrix.parts = static_cast<int32_t>(parts.size());
+  int64_t rows = 0;
+  for (const StoredTensor* tensor : parts) {
+    SLUICE_RETURN_IF_ERROR(check_part(*tensor, matrix.length));
+    rows += tensor->row_count();
+  }
+  if (rows > std::numeric_limits<int32_t>::max()) return invalid_argument("a matrix has too many rows");
+  matrix.rows = static_cast<int32_t>(rows);
+  const int64_t row_bytes = matrix.length * element_bytes(element_);
+  SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, rows * row_bytes, "weights"));
+  auto* to = matrix.elements.as<std::byte>();
+  for (const StoredTensor* tensor : parts) {
+    SLUICE_RETURN_IF_ERROR(copy_rows(*tensor, to));
+    to += tensor->row_count() * row_bytes;
+  }
+  matrices_.push_back(std::move(matrix));
+  return MatrixId{static_cast<int32_t>(matrices_.size()) - 1};
+}
+
+// In runs, so that of a large tensor only a part is in this machine's memory.
+Status DeviceWeights::copy_rows(const StoredTensor& tensor, std::byte* to) {
+  constexpr int64_t kRunElements = int64_t{4} << 20;
+  const int64_t length = tensor.row_length();
+  const int64_t run = std::max<int64_t>(kRunElements / length, 1);
+  std::vector<float> values;
+  std::vector<uint16_t> halves;
+  for (int64_t first = 0; first < tensor.row_count(); first += run) {
+    const StoredTensor rows = tensor.rows(first, std::min(run, tensor.row_count() - first));
+    values.resize(static_cast<size_t>(rows.row_count() * length));
+    dequantize(rows.type, rows.data, values);
+    const void* from = values.data();
+    if (element_ == Element::kBf16) {
+      halves.resize(values.size());
+      std::transform(values.begin(), values.end(), halves.begin(), float_to_bf16);
+      from = halves.data();
+    }
+    const int64_t bytes = rows.row_count() * length * element_bytes(element_);
+    SLUICE_RETURN_IF_ERROR(device_.copy_in(to, from, bytes));
+    to += bytes;
+    if (tensor.is_mapped) MappedFile::drop_pages(rows.data);
+  }
+  return {};
+}
+
+Result<VectorId> DeviceWeights::add_vector(std::span<const float> values) {
+  DeviceVector vector;
+  vector.length = static_cast<int32_t>(values.size());
+  const auto bytes = static_cast<int64_t>(values.size_bytes());
+  SLUICE_ASSIGN_OR_RETURN(vector.values, DeviceBuffer::allocate(device_, bytes, "weights"));
+  SLUICE_RETURN_IF_ERROR(device_.copy_in(vector.values.as<void>(), values.data(), bytes));
+  vectors_.push_back(std::move(vector));
+  return VectorId{static_cast<int32_t>(vectors_.size()) - 1};
+}
+
+}  // namespace sluice::engine::cuda

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/backend.h"
+#include "engine/cuda/device.h"
+
+namespace sluice::engine {
+struct StoredTensor;
+}
+
+namespace sluice::engine::cuda {
+
+struct DeviceMatrix {
+  int32_t rows = 0;
+  int32_t length = 0;
+  int32_t parts = 0;      ///< tensors that it is made of
+  DeviceBuffer elements;  // [rows, length]
+};
+
+struct DeviceVector {
+  int32_t length = 0;
+  DeviceBuffer values;  // float [length]
+};
+
+/// A model's weights in device memory, all matrices of one element type whatever the files keep them in.
+class DeviceWeights {
+ public:
+  /// The device outlives it.
+  DeviceWeights(Device& device, Element element) : device_(device), element_(element) {}
+
+  /// The tensors one below the other. INVALID_ARGUMENT for one that is no matrix or has another row length than the
+  /// first, RESOURCE_EXHAUSTED when the device is full.
+  Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts);
+  Result<VectorId> add_vector(std::span<const float> values);
+
+  const DeviceMatrix& matrix(MatrixId id) const { return matrices_.at(static_cast<size_t>(id.index)); }
+  const DeviceVector& vector(VectorId id) const { return vectors_.at(static_cast<size_t>(id.index)); }
+  /// nullptr for an id that names none.
+  const float* values_of(VectorId id) const { return id.exists() ? vector(id).values.as<const float>() : nullptr; }
+  Element element() const { return element_; }
+
+ private:
+  Status copy_rows(const StoredTensor& tensor, std::byte* to);
+
+  Device& device_;
+  const Element element_;
+  std::vector<DeviceMatrix> matrices_;
+  std::vector<DeviceVector> vectors_;
+};
+
+}  // namespace sluice::engine::cuda
