@@ -1,0 +1,205 @@
+#include "engine/cuda/simt/simt_block.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+
+namespace sluice::gpu::simt {
+namespace {
+
+// A kernel's operations have no argument that could carry it.
+thread_local Block* block_of_this_thread = nullptr;
+
+std::string to_text(Dim3 at) {
+  return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) + ")";
+}
+
+size_t count(Dim3 of) {
+  return size_t{of.x} * of.y * of.z;
+}
+
+}  // namespace
+
+Block& this_block() {
+  SLUICE_CHECK(block_of_this_thread != nullptr && "an operation of gpu.h outside of a kernel");
+  return *block_of_this_thread;
+}
+
+Block::Block(const Launch& how, std::string kernel, const std::function<void()>& body)
+    : grid_(how.grid),
+      size_(how.block),
+      kernel_(std::move(kernel)),
+      body_(body),
+      shared_(how.shared_bytes),
+      stacks_(count(how.block)),
+      threads_(count(how.block)) {
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    threads_[i].block = this;
+    threads_[i].fiber.prepare(stacks_.bottom(i), &Block::live, &threads_[i]);
+  }
+}
+
+void Block::run(Dim3 index, OrderSource& order) {
+  SLUICE_CHECK(block_of_this_thread == nullptr && "a launch inside of a kernel");
+  block_of_this_thread = this;
+  start(index);
+  while (live_count_ > 0) {
+    const std::vector<size_t> warps = order.sequence((threads_.size() + kWarpSize - 1) / kWarpSize);
+    for (const size_t warp : warps) run_warp(warp, order);
+    open_barrier();
+  }
+  if (shared_.is_overrun()) fail("wrote behind the end of shared memory", 0);
+  block_of_this_thread = nullptr;
+}
+
+void Block::start(Dim3 index) {
+  index_ = index;
+  shared_.clear();
+  live_count_ = threads_.size();
+  waiting_count_ = 0;
+  for (Thread& thread : threads_) {
+    thread.state = State::kRunnable;
+    thread.copies.clear();
+    thread.has_waited_for_previous = false;
+  }
+}
+
+// A fiber lives as long as its Block, and is one block's thread after the other's.
+void Block::live(void* thread) {
+  auto& self = *static_cast<Thread*>(thread);
+  while (true) {
+    self.block->body_();
+    self.block->leave_warp("has returned", 0);
+    self.state = State::kReturned;
+    --self.block->live_count_;
+    self.fiber.yield();
+  }
+}
+
+void Block::run_warp(size_t warp, OrderSource& order) {
+  const size_t begin = warp * kWarpSize;
+  const size_t lanes = std::min(threads_.size() - begin, size_t{kWarpSize});
+  bool has_run = true;
+  while (has_run) {
+    has_run = false;
+    for (const size_t lane : order.sequence(lanes)) {
+      Thread& thread = threads_[begin + lane];
+      if (thread.state != State::kRunnable) continue;
+      has_run = true;
+      if (order.skips()) continue;
+      running_ = begin + lane;
+      thread.fiber.resume();
+    }
+  }
+}
+
+// Each warp has run as far as it can. A lane that waits in a warp's operation for one that will not come has failed.
+void Block::open_barrier() {
+  SLUICE_CHECK(waiting_count_ == live_count_);
+  waiting_count_ = 0;
+  for (Thread& thread : threads_)
+    if (thread.state == State::kAtBarrier) thread.state = State::kRunnable;
+}
+
+void Block::wait_for_block(int line) {
+  leave_warp("waits at the block's barrier", line);
+  if (waiting_count_ > 0 && threads_[at_barrier_].line != line)
+    fail("divergent barrier: " + name_of(at_barrier_) + " waits at line " + std::to_string(threads_[at_barrier_].line) +
+             ", " + name_of(running_) + " at line " + std::to_string(line),
+         line);
+  at_barrier_ = running_;
+  ++waiting_count_;
+  Thread& self = threads_[running_];
+  self.line = line;
+  self.state = State::kAtBarrier;
+  self.fiber.yield();
+}
+
+// Of the lanes that wait for others of their warp, none may wait for the one that runs, which won't come.
+void Block::leave_warp(const char* how, int line) {
+  const uint32_t own_bit = 1U << (running_ - warp_begin());
+  for (size_t other = warp_begin(); other < warp_end(); ++other) {
+    if (threads_[other].state != State::kInWarpCall || (threads_[other].call->mask & own_bit) == 0) continue;
+    fail(name_of(other) + " waits in " + threads_[other].call->name + " at line " +
+             std::to_string(threads_[other].call->line) + " for " + name_of(running_) + ", which " + how,
+         line);
+  }
+}
+
+void Block::meet_warp(const WarpCall& call) {
+  check_mask(call);
+  for (size_t partner = warp_begin(); partner < warp_end(); ++partner) check_partner(call, partner);
+  Thread& self = threads_[running_];
+  self.call = &call;
+  self.state = State::kInWarpCall;
+  carry_out_if_all_came(call);
+  self.fiber.yield();
+}
+
+void Block::check_mask(const WarpCall& call) const {
+  const size_t lane = running_ - warp_begin();
+  if ((call.mask >> lane & 1U) == 0)
+    fail(std::string(call.name) + " by lane " + std::to_string(lane) + ", which is not in its mask", call.line);
+  const size_t lanes = warp_end() - warp_begin();
+  if (lanes < kWarpSize && call.mask >> lanes != 0)
+    fail(std::string(call.name) + " with lanes in its mask that the block doesn't have", call.line);
+}
+
+// Either the partner is in this mask or this lane in the partner's: then both have called the same.
+void Block::check_partner(const WarpCall& call, size_t partner) const {
+  const Thread& other = threads_[partner];
+  const bool is_wanted = (call.mask >> (partner - warp_begin()) & 1U) != 0;
+  if (is_wanted && other.state == State::kReturned) fail_waiting(call, partner, "has returned");
+  if (is_wanted && other.state == State::kAtBarrier)
+    fail_waiting(call, partner, "waits at the block's barrier at line " + std::to_string(other.line));
+  if (other.state != State::kInWarpCall) return;
+  const bool is_wanting = (other.call->mask >> (running_ - warp_begin()) & 1U) != 0;
+  if (is_wanted || is_wanting) check_same(call, partner);
+}
+
+void Block::fail_waiting(const WarpCall& call, size_t partner, const std::string& how) const {
+  fail(name_of(running_) + " waits in " + call.name + " for " + name_of(partner) + ", which " + how, call.line);
+}
+
+void Block::check_same(const WarpCall& call, size_t partner) const {
+  const WarpCall& other = *threads_[partner].call;
+  if (call.mask == other.mask && std::string_view(call.name) == other.name && call.line == other.line) return;
+  const std::string both = name_of(running_) + " and " + name_of(partner);
+  if (std::string_view(call.name) != other.name)
+    fail("different operations of " + both + ": " + call.name + ", " + other.name, call.line);
+  if (call.mask != other.mask) fail("different masks of " + both + " in " + call.name, call.line);
+  fail(both + " call " + call.name + " at different lines: " + std::to_string(call.line) + ", " +
+           std::to_string(other.line),
+       call.line);
+}
+
+void Block::carry_out_if_all_came(const WarpCall& call) {
+  WarpArguments lanes{};
+  for (size_t lane = 0; lane < kWarpSize; ++lane) {
+    if ((call.mask >> lane & 1U) == 0) continue;
+    const Thread& partner = threads_[warp_begin() + lane];
+    if (partner.state != State::kInWarpCall) return;
+    lanes[lane] = partner.call->arguments;
+  }
+  call.carry_out(lanes);
+  for (size_t lane = 0; lane < kWarpSize; ++lane)
+    if (lanes[lane] != nullptr) threads_[warp_begin() + lane].state = State::kRunnable;
+}
+
+void Block::fail(const std::string& message, int line) const {
+  const std::string text = message + "; " + name_of(running_) + " of block " + to_text(index_);
+  check_failed(text.c_str(), kernel_.c_str(), line);
+}
+
+Dim3 Block::position(size_t thread) const {
+  const auto number = static_cast<uint32_t>(thread);
+  return {number % size_.x, number / size_.x % size_.y, number / size_.x / size_.y};
+}
+
+std::string Block::name_of(size_t thread) const {
+  return "thread " + to_text(position(thread));
+}
+
+}  // namespace sluice::gpu::simt

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+
+namespace sluice::gpu::simt {
+
+/// Memory for the stacks of many fibers, each with a page behind its end that nobody may touch.
+class FiberStacks {
+ public:
+  explicit FiberStacks(size_t count);
+  ~FiberStacks();
+  FiberStacks(const FiberStacks&) = delete;
+  FiberStacks& operator=(const FiberStacks&) = delete;
+
+  std::byte* bottom(size_t index) const;
+  static size_t bytes();
+
+ private:
+  size_t mapped_bytes_;
+  std::byte* mapped_;
+};
+
+/// A function that runs on a stack of its own and can stop in its middle. It never returns: it yields.
+class Fiber {
+ public:
+  using Function = void (*)(void* argument);
+
+  Fiber() = default;
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// `bottom` is the lowest byte of a stack of FiberStacks::bytes().
+  void prepare(std::byte* bottom, Function function, void* argument);
+  /// Runs it until it yields. From outside.
+  void resume();
+  /// Back to who has resumed it. From inside.
+  void yield();
+
+ private:
+  static void enter(Fiber* self);
+
+  Function function_ = nullptr;
+  void* argument_ = nullptr;
+  std::byte* bottom_ = nullptr;
+  void* own_stack_pointer_ = nullptr;
+  void* outer_stack_pointer_ = nullptr;
+  // AddressSanitizer's view of both stacks.
+  void* own_kept_ = nullptr;
+  void* outer_kept_ = nullptr;
+  const void* outer_bottom_ = nullptr;
+  size_t outer_bytes_ = 0;
+};
+
+}  // namespace sluice::gpu::simt

@@ -1,0 +1,6 @@
+#pragma once
+
+// g++: a kernel is a function that the simulation calls once per thread. How many threads a block may have is the
+// device compiler's business: it decides over registers.
+#define GPU_KERNEL(threads_max) inline
+#define GPU_DEVICE inline
