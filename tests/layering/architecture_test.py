@@ -40,7 +40,7 @@ SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
 # Who may read a clock or draw true randomness: the programs' main files, and the Clock class itself.
 CLOCK_OWNERS = {"base/clock.h", "server/app.cpp", "server/main.cpp", "cli/main.cpp", "bench/main.cpp", "bench/micro/main.cpp"}
 # Preprocessor conditions: only where compilers differ, never to choose a backend.
-CONDITIONAL_OWNERS = {"base/mutex.h"}
+CONDITIONAL_OWNERS = {"base/mutex.h", "engine/cuda/gpu.h", "engine/cuda/gpu_cuda.h"}
 
 LINES_MAX = 500
 

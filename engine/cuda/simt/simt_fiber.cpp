@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "engine/cuda/simt/simt_asan.h"
 
 // void sluice_simt_switch(void** left, void* to): keeps the registers that a call keeps on the stack it leaves, stores
 // that stack's pointer, and goes on where the other stack was left.
@@ -51,11 +50,8 @@ extern "C" void sluice_simt_start();
 namespace sluice::gpu::simt {
 namespace {
 
-#ifdef SLUICE_SIMT_ASAN
-constexpr size_t kStackBytes = 256 << 10;  // its frames are several times as large
-#else
-constexpr size_t kStackBytes = 64 << 10;
-#endif
+// Mapped only where it is touched. A sanitizer's frames are several times as large as those of a release build.
+constexpr size_t kStackBytes = 256 << 10;
 constexpr size_t kGuardBytes = 4096;
 
 }  // namespace
@@ -85,7 +81,7 @@ size_t FiberStacks::bytes() {
 void Fiber::prepare(std::byte* bottom, Function function, void* argument) {
   function_ = function;
   argument_ = argument;
-  bottom_ = bottom;
+  own_.emplace(bottom, kStackBytes);
   // The stack as sluice_simt_switch would have left it: r15, r14, r13, r12, rbx, rbp, the address to go on at; and two
   // words more, so that the stack is aligned as at a call. A frame pointer of 0 is where a backtrace ends.
   const uint64_t left[9] = {0,
@@ -102,19 +98,19 @@ void Fiber::prepare(std::byte* bottom, Function function, void* argument) {
 }
 
 void Fiber::resume() {
-  leave_stack(&outer_kept_, bottom_, kStackBytes);
+  outer_.leave_for(*own_);
   sluice_simt_switch(&outer_stack_pointer_, own_stack_pointer_);
-  enter_stack(outer_kept_, nullptr, nullptr);
+  outer_.enter_from(*own_);
 }
 
 void Fiber::yield() {
-  leave_stack(&own_kept_, outer_bottom_, outer_bytes_);
+  own_->leave_for(outer_);
   sluice_simt_switch(&own_stack_pointer_, outer_stack_pointer_);
-  enter_stack(own_kept_, &outer_bottom_, &outer_bytes_);
+  own_->enter_from(outer_);
 }
 
 void Fiber::enter(Fiber* self) {
-  enter_stack(nullptr, &self->outer_bottom_, &self->outer_bytes_);
+  self->own_->enter_from(self->outer_);
   self->function_(self->argument_);
   std::abort();
 }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+
+#include "engine/cuda/simt/simt_sanitizer.h"
 
 namespace sluice::gpu::simt {
 
@@ -41,14 +44,10 @@ class Fiber {
 
   Function function_ = nullptr;
   void* argument_ = nullptr;
-  std::byte* bottom_ = nullptr;
   void* own_stack_pointer_ = nullptr;
   void* outer_stack_pointer_ = nullptr;
-  // AddressSanitizer's view of both stacks.
-  void* own_kept_ = nullptr;
-  void* outer_kept_ = nullptr;
-  const void* outer_bottom_ = nullptr;
-  size_t outer_bytes_ = 0;
+  std::optional<WatchedStack> own_;
+  WatchedStack outer_;
 };
 
 }  // namespace sluice::gpu::simt

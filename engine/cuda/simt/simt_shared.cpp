@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/cuda/simt/simt_asan.h"
+#include "engine/cuda/simt/simt_sanitizer.h"
 
 namespace sluice::gpu::simt {
 namespace {
