@@ -88,6 +88,7 @@ GPU_KERNEL(1)
 void copy_groups(const Row* from, Row* to, int32_t count) {
   Rows& rows = shared<Rows>();
   for (int32_t i = 0; i < 4; ++i) {
+    rows.rows[i] = {{0.5F}};
     copy_async(&rows.rows[i], &from[i]);
     if (i < 3) copy_async_commit();
   }

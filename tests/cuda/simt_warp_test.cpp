@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -116,14 +117,14 @@ GPU_KERNEL(32) void mix_lines() {
     sync_warp(kFullMask, 222);
   }
 }
-GPU_KERNEL(32) void shuffle_with_returned() {
-  if (lane() == 3) return;
+GPU_KERNEL(32) void shuffle_with_returned(int32_t returned) {
+  if (lane() == returned) return;
   shuffle_xor(1, 1);
 }
-GPU_KERNEL(32) void shuffle_with_waiting() {
-  if (lane() == 3) sync_block();
+GPU_KERNEL(32) void shuffle_with_waiting(int32_t waiting) {
+  if (lane() == waiting) sync_block();
   shuffle_xor(1, 1);
-  if (lane() != 3) sync_block();
+  if (lane() != waiting) sync_block();
 }
 GPU_KERNEL(32) void shuffle_fully() {
   shuffle_xor(1, 1);
@@ -142,10 +143,16 @@ TEST_P(SimtWarpDeathTest, RefusesLanesThatGoDifferentWays) {
   const Launch how{.block = {32}, .stream = stream()};
   EXPECT_DEATH(launch<mix_operations>(how), "different operations of thread .*: (ballot, sync_warp|sync_warp, ballot)");
   EXPECT_DEATH(launch<mix_lines>(how), "call sync_warp at different lines: (111, 222|222, 111)");
-  EXPECT_DEATH(launch<shuffle_with_returned>(how),
-               "waits in shuffle_xor .*for thread \\(3, 0, 0\\), which has returned; .* at .*shuffle_with_returned");
-  EXPECT_DEATH(launch<shuffle_with_waiting>(how),
-               "waits in shuffle_xor .*for thread \\(3, 0, 0\\), which waits at the block's barrier");
+}
+
+// Either the lane that goes comes first, or those that wait for it.
+TEST_P(SimtWarpDeathTest, RefusesToWaitForLanesThatWillNotCome) {
+  const Launch how{.block = {32}, .stream = stream()};
+  for (const int32_t gone : {0, 31}) {
+    const std::string waits = "waits in shuffle_xor .*for thread \\(" + std::to_string(gone) + ", 0, 0\\), which ";
+    EXPECT_DEATH(launch<shuffle_with_returned>(how, gone), waits + "has returned; .* at .*shuffle_with_returned");
+    EXPECT_DEATH(launch<shuffle_with_waiting>(how, gone), waits + "waits at the block's barrier");
+  }
 }
 
 }  // namespace
