@@ -120,9 +120,9 @@ void expect_block_gemv() {
   SCOPED_TRACE(tensor_type_name(kType));
   Random random(static_cast<uint32_t>(kType));
   for (const int32_t blocks : {1, 5}) {
-    const Shape shape{.rows = 8, .outputs = 5, .length = blocks * block_elements_of(kType), .beta = 0.5F};
+    const Shape shape{.rows = 8, .outputs = 5, .length = blocks * BlockFormat<kType>::kElements, .beta = 0.5F};
     const auto count = static_cast<size_t>(shape.outputs * blocks);
-    std::vector<uint8_t> stored(count * block_bytes_of(kType));
+    std::vector<uint8_t> stored(count * BlockFormat<kType>::kBytes);
     // Exponents of halves up to 15: scales of at most 2.
     for (uint8_t& byte : stored) byte = static_cast<uint8_t>(random.integer(0, 255) & 0xbf);
     Weights<BlockMatrix<kType>> weights{.matrix = {stored.data()}, .numbers = {}};

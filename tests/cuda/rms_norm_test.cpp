@@ -68,7 +68,7 @@ TEST(RmsNormKernel, NormalizesRowsOfAnyWidth) {
 TEST(RmsNormKernel, NormalizesRowsThatAThreadHasSeveralGroupsOf) {
   expect_norm<float, float>(8192, 0);
   expect_norm<float, float>(8193, 0);
-  expect_norm<float, gpu::Bf16>(16408, 0);
+  expect_norm<float, gpu::Bf16>(16384, 0);
 }
 
 struct AddCase {

@@ -21,22 +21,21 @@ constexpr int32_t kDequantizeThreads = 256;
 template <TensorType kType, typename Out>
 GPU_KERNEL(kDequantizeThreads)
 void dequantize_kernel(DequantizeArgs<Out> args) {
-  constexpr int32_t kGroups = block_elements_of(kType) / kGroup;
-  constexpr int32_t kBlockBytes = block_bytes_of(kType);
+  constexpr int32_t kGroups = BlockFormat<kType>::kElements / kGroup;
   gpu::wait_for_previous_kernel();
   gpu::start_next_kernel();
   const int64_t group = int64_t{block_in_grid()} * threads_in_block() + thread_in_block();
   const int64_t at = group / kGroups;
   if (at >= args.block_count) return;
-  const QuantBlock<kType> block{args.blocks + at * kBlockBytes};
+  const QuantBlock<kType> block{args.blocks + at * BlockFormat<kType>::kBytes};
   float values[kGroup];
-  decode_group(block, static_cast<int32_t>(group % kGroups) * kGroup, values);
+  expand_quants<kType>(hold_quants(block, static_cast<int32_t>(group % kGroups) * kGroup), values);
   store_group(args.out + group * kGroup, kGroup, values);
 }
 
 template <TensorType kType, typename Out>
 int32_t launch_dequantize_of(const DequantizeArgs<Out>& args, void* stream) {
-  const int64_t groups = args.block_count * (block_elements_of(kType) / kGroup);
+  const int64_t groups = args.block_count * (BlockFormat<kType>::kElements / kGroup);
   const auto blocks = static_cast<uint32_t>(divide_up(groups, int64_t{kDequantizeThreads}));
   return gpu::launch<dequantize_kernel<kType, Out>>(
       {.grid = {blocks}, .block = {kDequantizeThreads}, .stream = stream, .overlaps_previous = true}, args);

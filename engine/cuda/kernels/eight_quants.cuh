@@ -42,9 +42,26 @@ constexpr int32_t block_bytes_of(TensorType type) {
   }
 }
 
-constexpr int32_t block_elements_of(TensorType type) {
-  return quant_scheme(type).blocks * kQuantBlock;
+/// Half of a table of 16 bytes, in one number that an instruction can hold.
+constexpr uint64_t packed_table(const uint8_t* table, int32_t first) {
+  uint64_t packed = 0;
+  for (int32_t i = 0; i < 8; ++i) packed |= uint64_t{table[first + i]} << 8 * i;
+  return packed;
 }
+
+/// A type's constants. They are made here since device code may name constants but not what computes them.
+template <TensorType kType>
+struct BlockFormat {
+  static constexpr int32_t kBytes = block_bytes_of(kType);
+  static constexpr int32_t kElements = quant_scheme(kType).blocks * kQuantBlock;
+  static constexpr int32_t kZero = quant_scheme(kType).zero;
+  static constexpr bool kHasMinimum = quant_scheme(kType).has_minimum;
+  static constexpr bool kHasTable = quant_scheme(kType).has_table;
+  static constexpr uint64_t kTableLow = kHasTable ? packed_table(quant_scheme(kType).table, 0) : 0;
+  static constexpr uint64_t kTableHigh = kHasTable ? packed_table(quant_scheme(kType).table, 8) : 0;
+  /// Of all blocks when the first's address is a multiple of 4.
+  static constexpr int32_t kAlignment = kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
+};
 
 /// Four quants each, the first in the lowest byte.
 struct EightQuants {
@@ -57,18 +74,24 @@ template <TensorType kType>
 struct QuantBlock {
   const uint8_t* bytes;
 
-  static constexpr int32_t kAlignment = block_bytes_of(kType) % 4 == 0 ? 4 : block_bytes_of(kType) % 2 == 0 ? 2 : 1;
+  static constexpr int32_t kAlignment = BlockFormat<kType>::kAlignment;
 
   GPU_DEVICE uint32_t u8(int32_t at) const { return bytes[at]; }
   GPU_DEVICE uint32_t u16(int32_t at) const {
-    if constexpr (kAlignment == 1) return u8(at) | u8(at + 1) << 8;
-    using Stored [[gnu::may_alias]] = uint16_t;
-    return *reinterpret_cast<const Stored*>(bytes + at);
+    if constexpr (kAlignment == 1) {
+      return u8(at) | u8(at + 1) << 8;
+    } else {
+      using Stored [[gnu::may_alias]] = uint16_t;
+      return *reinterpret_cast<const Stored*>(bytes + at);
+    }
   }
   GPU_DEVICE uint32_t u32(int32_t at) const {
-    if constexpr (kAlignment < 4) return u16(at) | u16(at + 2) << 16;
-    using Stored [[gnu::may_alias]] = uint32_t;
-    return *reinterpret_cast<const Stored*>(bytes + at);
+    if constexpr (kAlignment < 4) {
+      return u16(at) | u16(at + 2) << 16;
+    } else {
+      using Stored [[gnu::may_alias]] = uint32_t;
+      return *reinterpret_cast<const Stored*>(bytes + at);
+    }
   }
   GPU_DEVICE float half(int32_t at) const { return gpu::to_float(gpu::Half{static_cast<uint16_t>(u16(at))}); }
 
@@ -193,44 +216,42 @@ GPU_DEVICE GroupScale group_scale(const QuantBlock<kType>& block, int32_t first)
   }
 }
 
-/// Half of a table of 16 bytes, in one number that an instruction can hold.
-constexpr uint64_t packed_table(const uint8_t* table, int32_t first) {
-  uint64_t packed = 0;
-  for (int32_t i = 0; i < 8; ++i) packed |= uint64_t{table[first + i]} << 8 * i;
-  return packed;
-}
-
 template <TensorType kType>
 GPU_DEVICE int32_t value_of(uint32_t quant) {
-  if constexpr (quant_scheme(kType).has_table) {
-    constexpr uint64_t kLow = packed_table(quant_scheme(kType).table, 0);
-    constexpr uint64_t kHigh = packed_table(quant_scheme(kType).table, 8);
-    return static_cast<int32_t>((quant < 8 ? kLow : kHigh) >> quant % 8 * 8 & 0xffU);
+  using Format = BlockFormat<kType>;
+  if constexpr (Format::kHasTable) {
+    return static_cast<int32_t>((quant < 8 ? Format::kTableLow : Format::kTableHigh) >> quant % 8 * 8 & 0xffU);
   } else {
     return static_cast<int32_t>(quant);
   }
 }
 
-/// out = elements first to first + 7 of the block, exactly as decode_block() has them: the products have fewer bits
-/// than a float keeps, so it doesn't matter whether one is rounded before the minimum is added.
+/// Eight elements before they are numbers: as many bytes as of bf16.
+struct HeldQuants {
+  EightQuants quants;
+  GroupScale by;
+};
+
+/// Elements first to first + 7 of a block; `first` is a multiple of 8.
 template <TensorType kType>
-GPU_DEVICE void decode_group(const QuantBlock<kType>& block, int32_t first, float (&out)[kGroup]) {
-  constexpr bool kIsLarge = block_elements_of(kType) > kQuantBlock;
-  constexpr bool kHasMinimum = quant_scheme(kType).has_minimum;
-  constexpr int32_t kZero = quant_scheme(kType).zero;
-  const EightQuants quants = [&] {
-    if constexpr (kIsLarge) {
-      return large_quants(block, first);
-    } else {
-      return small_quants(block, first);
-    }
-  }();
-  const GroupScale by = group_scale(block, first);
+GPU_DEVICE HeldQuants hold_quants(const QuantBlock<kType>& block, int32_t first) {
+  if constexpr (BlockFormat<kType>::kElements > kQuantBlock) {
+    return {large_quants(block, first), group_scale(block, first)};
+  } else {
+    return {small_quants(block, first), group_scale(block, first)};
+  }
+}
+
+/// out = the numbers, exactly as decode_block() has them: products have fewer bits than a float keeps, so it doesn't
+/// matter whether one is rounded before the minimum is added.
+template <TensorType kType>
+GPU_DEVICE void expand_quants(const HeldQuants& held, float (&out)[kGroup]) {
+  using Format = BlockFormat<kType>;
   for (int32_t i = 0; i < kGroup; ++i) {
-    const uint32_t quant = quants.words[i / 4] >> i % 4 * 8 & 0xffU;
-    out[i] = by.scale * static_cast<float>(value_of<kType>(quant) - kZero);
+    const uint32_t quant = held.quants.words[i / 4] >> i % 4 * 8 & 0xffU;
+    out[i] = held.by.scale * static_cast<float>(value_of<kType>(quant) - Format::kZero);
     // Adding a zero would turn -0 into +0.
-    if constexpr (kHasMinimum) out[i] += by.minimum;
+    if constexpr (Format::kHasMinimum) out[i] += held.by.minimum;
   }
 }
 

@@ -9,7 +9,8 @@
 namespace sluice::engine::cuda {
 
 /// Products of few rows: out[m][n] = sum over k of in[m][k] * weights[n][k] (+ beta * added[m][n]), summed in float in
-/// an order that `length` alone decides. In and Out are bf16 or float.
+/// an order that `length` alone decides. In and Out are bf16 or float. The weights must not be the output of a kernel
+/// that may still run: they are read before it has ended.
 template <typename In, typename Out>
 struct GemvArgs {
   const In* in = nullptr;      // [rows, length]
@@ -25,40 +26,62 @@ constexpr int32_t kGemvRowsMax = 8;
 constexpr int32_t kGemvThreads = 128;
 
 struct Bf16Matrix {
+  using Held = Packet<gpu::Bf16>;
+  static constexpr int32_t kAhead = 4;  ///< groups of a lane whose loads are under way together
+
   const gpu::Bf16* elements = nullptr;  // [outputs, length]
 
-  GPU_DEVICE bool is_aligned_for(int32_t length) const { return length % kGroup == 0 && is_aligned(elements); }
+  GPU_DEVICE bool has_whole_groups(int32_t length) const { return length % kGroup == 0 && is_aligned(elements); }
 
-  /// What load() needs no more than the group's address for.
-  GPU_DEVICE void load_whole(int32_t output, int32_t at, int32_t length, float (&to)[kGroup]) const {
-    load_aligned(elements + int64_t{output} * length + at, to);
+  /// The group at `at` of a row, without waiting for it. Beyond the row it is one that is there when groups are whole,
+  /// so that no branch keeps loads apart, otherwise zeros.
+  template <bool kIsWhole>
+  GPU_DEVICE Held hold(int32_t output, int32_t at, int32_t length) const {
+    const gpu::Bf16* row = elements + int64_t{output} * length;
+    if constexpr (kIsWhole) {
+      return *reinterpret_cast<const Held*>(row + (at < length ? at : 0));
+    } else {
+      Held held;
+      for (int32_t i = 0; i < kGroup; ++i) held.values[i] = at + i < length ? row[at + i] : gpu::Bf16{0};
+      return held;
+    }
   }
-  GPU_DEVICE void load(int32_t output, int32_t at, int32_t length, float (&to)[kGroup]) const {
-    load_group(elements + int64_t{output} * length + at, length - at, to);
+  GPU_DEVICE static void expand(const Held& held, float (&to)[kGroup]) {
+    for (int32_t i = 0; i < kGroup; ++i) to[i] = gpu::to_float(held.values[i]);
   }
 };
 
 /// Blocks of a quantised type as they are stored, so `length` is a multiple of a block's elements.
 template <TensorType kType>
 struct BlockMatrix {
+  using Held = HeldQuants;
+  static constexpr int32_t kAhead = 2;  ///< with more, their scales spill
+
   const uint8_t* blocks = nullptr;  // [outputs, length / elements of a block]; a multiple of 4
 
-  GPU_DEVICE bool is_aligned_for(int32_t /*length*/) const { return true; }
+  GPU_DEVICE bool has_whole_groups(int32_t /*length*/) const { return true; }
 
-  GPU_DEVICE void load_whole(int32_t output, int32_t at, int32_t length, float (&to)[kGroup]) const {
-    constexpr int32_t kElements = block_elements_of(kType);
-    constexpr int32_t kBytes = block_bytes_of(kType);
+  template <bool kIsWhole>
+  GPU_DEVICE Held hold(int32_t output, int32_t at, int32_t length) const {
+    constexpr int32_t kElements = BlockFormat<kType>::kElements;
+    if (at >= length) at = 0;
     const int64_t block = int64_t{output} * (length / kElements) + at / kElements;
-    decode_group(QuantBlock<kType>{blocks + block * kBytes}, at % kElements, to);
+    return hold_quants(QuantBlock<kType>{blocks + block * BlockFormat<kType>::kBytes}, at % kElements);
   }
-  GPU_DEVICE void load(int32_t output, int32_t at, int32_t length, float (&to)[kGroup]) const {
-    load_whole(output, at, length, to);
-  }
+  GPU_DEVICE static void expand(const Held& held, float (&to)[kGroup]) { expand_quants<kType>(held, to); }
 };
 
-/// A warp's sums of kRows rows with kOutputs outputs. Rows and outputs that there aren't repeat the last ones.
+/// A warp's sums of kRows rows with kOutputs outputs; lane i has groups i, i + 32, ... of the rows. Rows and outputs
+/// that there aren't repeat the last ones.
 template <int32_t kRows, int32_t kOutputs, typename Matrix, typename In, typename Out>
 struct GemvTile {
+  static constexpr int32_t kStride = gpu::kWarpSize * kGroup;
+  static constexpr int32_t kAhead = Matrix::kAhead / kOutputs;  // of an output
+
+  struct Weights {
+    typename Matrix::Held held[kAhead][kOutputs];
+  };
+
   const Matrix& matrix;
   const GemvArgs<In, Out>& args;
   int32_t first_output;
@@ -69,17 +92,22 @@ struct GemvTile {
     return first_output + n < args.outputs ? first_output + n : args.outputs - 1;
   }
 
-  /// Adds the group at `at`.
   template <bool kIsWhole>
-  GPU_DEVICE void add(int32_t at) {
-    float weights[kOutputs][kGroup];
-    for (int32_t n = 0; n < kOutputs; ++n) {
-      if constexpr (kIsWhole) {
-        matrix.load_whole(output(n), at, args.length, weights[n]);
-      } else {
-        matrix.load(output(n), at, args.length, weights[n]);
+  GPU_DEVICE Weights hold(int32_t at) const {
+    Weights weights;
+    for (int32_t i = 0; i < kAhead; ++i) {
+      for (int32_t n = 0; n < kOutputs; ++n) {
+        weights.held[i][n] = matrix.template hold<kIsWhole>(output(n), at + i * kStride, args.length);
       }
     }
+    return weights;
+  }
+
+  /// Adds the group at `at`.
+  template <bool kIsWhole>
+  GPU_DEVICE void add(int32_t at, const typename Matrix::Held (&held)[kOutputs]) {
+    float weights[kOutputs][kGroup];
+    for (int32_t n = 0; n < kOutputs; ++n) Matrix::expand(held[n], weights[n]);
     for (int32_t m = 0; m < kRows; ++m) {
       const In* from = args.in + int64_t{row(m)} * args.length + at;
       float values[kGroup];
@@ -94,6 +122,22 @@ struct GemvTile {
     }
   }
 
+  /// The first weights are asked for before the kernel before has ended.
+  template <bool kIsWhole>
+  GPU_DEVICE void run() {
+    int32_t at = gpu::lane() * kGroup;
+    Weights weights = hold<kIsWhole>(at);
+    gpu::wait_for_previous_kernel();
+    gpu::start_next_kernel();
+    for (; at < args.length; at += kAhead * kStride) {
+      const Weights next = hold<kIsWhole>(at + kAhead * kStride);
+      unrolled<kAhead>([&](int32_t i) {
+        if (at + i * kStride < args.length) add<kIsWhole>(at + i * kStride, weights.held[i]);
+      });
+      weights = next;
+    }
+  }
+
   GPU_DEVICE void store(int32_t m, int32_t n) const {
     const float sum = sum_of_lanes(sums[m][n]);
     if (gpu::lane() != 0 || m >= args.rows || first_output + n >= args.outputs) return;
@@ -103,25 +147,18 @@ struct GemvTile {
   }
 };
 
-/// A warp to kOutputs outputs; lane i has groups i, i + 32, ... of the rows.
+/// A warp to kOutputs outputs.
 template <int32_t kRows, int32_t kOutputs, typename Matrix, typename In, typename Out>
 GPU_KERNEL(kGemvThreads)
 void gemv_kernel(Matrix matrix, GemvArgs<In, Out> args) {
-  gpu::wait_for_previous_kernel();
-  gpu::start_next_kernel();
-  constexpr int32_t kStride = gpu::kWarpSize * kGroup;
-  constexpr int32_t kAhead = 4;  // groups whose loads are under way together
   const int32_t warp = block_in_grid() * (kGemvThreads / gpu::kWarpSize) + gpu::warp();
   if (warp * kOutputs >= args.outputs) return;
   GemvTile<kRows, kOutputs, Matrix, In, Out> tile{matrix, args, warp * kOutputs, {}};
-  int32_t at = gpu::lane() * kGroup;
-  if (matrix.is_aligned_for(args.length) && is_aligned(args.in)) {
-    for (; at + (kAhead - 1) * kStride < args.length; at += kAhead * kStride) {
-      for (int32_t i = 0; i < kAhead; ++i) tile.template add<true>(at + i * kStride);
-    }
-    for (; at < args.length; at += kStride) tile.template add<true>(at);
+  if (matrix.has_whole_groups(args.length) && is_aligned(args.in)) {
+    tile.template run<true>();
+  } else {
+    tile.template run<false>();
   }
-  for (; at < args.length; at += kStride) tile.template add<false>(at);
   for (int32_t m = 0; m < kRows; ++m) {
     for (int32_t n = 0; n < kOutputs; ++n) tile.store(m, n);
   }

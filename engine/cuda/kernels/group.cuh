@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "engine/cuda/gpu.h"
 
@@ -79,6 +80,15 @@ GPU_DEVICE void store_whole(T* to, const float (&from)[kGroup]) {
 template <typename T>
 GPU_DEVICE void store_whole(T* to, const float (&from)[1]) {
   *to = gpu::from_float<T>(from[0]);
+}
+
+/// step(0), step(1), ... written out, so that what the index chooses can be in registers, however long a step is.
+template <int32_t kCount, typename Step>
+GPU_DEVICE void unrolled(const Step& step) {
+  [&]<int32_t... kIndex>(std::integer_sequence<int32_t, kIndex...> /*all*/) {
+    (step(kIndex), ...);
+  }
+  (std::make_integer_sequence<int32_t, kCount>());
 }
 
 /// Along x, of kernels whose blocks have one dimension.

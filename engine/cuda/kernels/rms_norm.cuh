@@ -32,7 +32,7 @@ struct AddRmsNormArgs {
 };
 
 constexpr int32_t kNormThreads = 1024;
-constexpr int32_t kNormGroupsMax = 4;  ///< that a thread holds
+constexpr int32_t kNormGroupsMax = 2;  ///< that a thread holds
 constexpr int32_t kNormWidthMax = kNormThreads * kNormGroupsMax * kGroup;
 
 /// A row of a token, spread over the registers of a block: thread i has groups i, i + threads, ...

@@ -156,9 +156,12 @@ void rope_cache_kernel(RopeCacheArgs<In, Query, Cached> args, int32_t lanes) {
   const float squares = held.squares();
   if (!exists) return;
   if (head < args.heads + args.kv_heads) {
-    const NormWeight& norm = head < args.heads ? args.query_norm : args.key_norm;
+    // Member by member: a reference to either would put both to memory.
+    const bool is_query = head < args.heads;
+    const float* weight = is_query ? args.query_norm.weight : args.key_norm.weight;
+    const float epsilon = is_query ? args.query_norm.epsilon : args.key_norm.epsilon;
     const float mean = squares / static_cast<float>(args.head_dim);
-    if (norm.weight != nullptr) held.scale(gpu::rsqrt(mean + norm.epsilon), norm.weight);
+    if (weight != nullptr) held.scale(gpu::rsqrt(mean + epsilon), weight);
     held.turn(args.angles + int64_t{args.positions[token]} * args.rope_dim);
   }
   put_head(args, token, head, held);
