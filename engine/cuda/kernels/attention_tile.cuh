@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/cuda/kernels/attention_batch.cuh"
+
+/// A warp's part of FlashAttention-2 (Dao 2023): sixteen rows of queries against tiles of keys and values in shared
+/// memory, by products of bf16 matrices whose sums, and a running softmax with them, stay in registers. g = lane / 4
+/// and t = lane % 4 as in gpu::multiply_add: a lane has columns 2t and 2t + 1 of rows g and g + 8.
+namespace sluice::engine::cuda {
+
+/// Of a vector in shared memory. Eight elements more than its length: an odd number of 16-byte pieces, so that eight
+/// vectors' pieces of one column, which a matrix load reads at once, are in different banks.
+template <int32_t kHeadDim>
+constexpr int32_t kTilePitch = kHeadDim + 8;
+
+template <int32_t kHeadDim>
+struct alignas(16) TileRow {
+  static_assert(kHeadDim % 16 == 0 && kHeadDim > 0 && kHeadDim <= 256);
+  gpu::Bf16 element[kTilePitch<kHeadDim>];
+};
+
+template <int32_t kHeadDim, int32_t kKeys>
+struct KeyTile {
+  TileRow<kHeadDim> keys[kKeys];
+  TileRow<kHeadDim> values[kKeys];
+};
+
+/// Eight elements to shared memory, or zeros: bf16 while the thread goes on, others are converted on the way.
+template <typename Element>
+GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists) {
+  if constexpr (std::is_same_v<Element, gpu::Bf16>) {
+    gpu::copy_async(to, from, exists ? 16 : 0);
+  } else {
+    float elements[8] = {};
+    if (exists) read_octet(elements, from);
+    Octet<gpu::Bf16> octet;
+    GPU_UNROLL
+    for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i]);
+    *reinterpret_cast<Octet<gpu::Bf16>*>(to) = octet;
+  }
+}
+
+/// Fills a tile with keys [from, from + kKeys) of a row, and with zeros outside of `seen`: what those slots hold, NaN
+/// even, would get through a weight of zero. Done with after copies were committed and waited for, and a barrier.
+template <int32_t kThreads, int32_t kHeadDim, int32_t kKeys, typename Element>
+GPU_DEVICE void put_keys(KeyTile<kHeadDim, kKeys>& to, const PagedCache<Element>& cache, const RowPages& pages,
+                         int32_t from, KeyRange seen) {
+  // Eight threads a key: 128 bytes of it at once.
+  for (int32_t key = thread_number() / 8; key < kKeys; key += kThreads / 8) {
+    const bool exists = seen.has(from + key);
+    const int64_t vector = exists ? pages.slot(from + key) * kHeadDim : 0;
+    for (int32_t dim = thread_number() % 8 * 8; dim < kHeadDim; dim += 64) {
+      put_octet(&to.keys[key].element[dim], cache.keys + vector + dim, exists);
+      put_octet(&to.values[key].element[dim], cache.values + vector + dim, exists);
+    }
+  }
+}
+
+/// The running softmax of a warp's sixteen rows.
+template <int32_t kHeadDim>
+struct WarpSoftmax {
+  float sum[kHeadDim / 8][4] = {};  // [columns / 8]
+  float top[2] = {kNoScore, kNoScore};
+  float mass[2] = {};  // of this lane's columns, until join_columns
+
+  /// Adds a tile's keys [first, first + kKeys). `rows` says what rows g and g + 8 see and first_key which key of the
+  /// sequence `first` is. `all_see` skips that: every row sees these keys.
+  template <int32_t kKeys, int32_t kTileKeys>
+  GPU_DEVICE void add(const TileRow<kHeadDim>* queries, const KeyTile<kHeadDim, kTileKeys>& tile, int32_t first,
+                      int32_t first_key, const KeyRange (&rows)[2], bool all_see, float scale_log2) {
+    static_assert(kKeys % 16 == 0);
+    float scores[kKeys / 8][4] = {};
+    score<kKeys>(scores, queries, tile.keys + first);
+    GPU_UNROLL
+    for (int32_t n = 0; n < kKeys / 8; ++n) {
+      GPU_UNROLL
+      for (int32_t c = 0; c < 4; ++c) {
+        const int32_t key = first_key + n * 8 + gpu::lane() % 4 * 2 + c % 2;
+        scores[n][c] = all_see || rows[c / 2].has(key) ? scores[n][c] * scale_log2 : kNoScore;
+      }
+    }
+    weigh<kKeys>(scores);
+    add_values<kKeys>(scores, tile.values + first);
+  }
+
+  /// Makes mass whole in every lane.
+  GPU_DEVICE void join_columns() {
+    GPU_UNROLL
+    for (int32_t r = 0; r < 2; ++r) {
+      mass[r] += gpu::shuffle_xor(mass[r], 1);
+      mass[r] += gpu::shuffle_xor(mass[r], 2);
+    }
+  }
+
+ private:
+  /// Queries x keys. A matrix of eight keys and eight dimensions as it is stored is a b operand: its columns are keys.
+  template <int32_t kKeys>
+  GPU_DEVICE static void score(float (&scores)[kKeys / 8][4], const TileRow<kHeadDim>* queries,
+                               const TileRow<kHeadDim>* keys) {
+    const int32_t lane = gpu::lane();
+    const int32_t key = lane / 16 * 8 + lane % 8;
+    GPU_UNROLL
+    for (int32_t dim = 0; dim < kHeadDim; dim += 16) {
+      uint32_t a[4];
+      gpu::load_matrices(a, &queries[lane % 16].element[dim + lane / 16 * 8]);
+      GPU_UNROLL
+      for (int32_t n = 0; n < kKeys / 8; n += 2) {
+        uint32_t b[4];
+        gpu::load_matrices(b, &keys[n * 8 + key].element[dim + lane / 8 % 2 * 8]);
+        gpu::multiply_add(scores[n], a, {b[0], b[1]});
+        gpu::multiply_add(scores[n + 1], a, {b[2], b[3]});
+      }
+    }
+  }
+
+  /// Scores become weights below the new tops, to which what was summed before is brought.
+  template <int32_t kKeys>
+  GPU_DEVICE void weigh(float (&scores)[kKeys / 8][4]) {
+    GPU_UNROLL
+    for (int32_t r = 0; r < 2; ++r) {
+      float larger = top[r];
+      GPU_UNROLL
+      for (int32_t n = 0; n < kKeys / 8; ++n) {
+        larger = scores[n][2 * r] > larger ? scores[n][2 * r] : larger;
+        larger = scores[n][2 * r + 1] > larger ? scores[n][2 * r + 1] : larger;
+      }
+      GPU_UNROLL
+      for (int32_t step = 1; step <= 2; step *= 2) {
+        const float other = gpu::shuffle_xor(larger, step);
+        larger = other > larger ? other : larger;
+      }
+      const float kept = weight_of(top[r], larger);
+      top[r] = larger;
+      mass[r] *= kept;
+      GPU_UNROLL
+      for (int32_t n = 0; n < kKeys / 8; ++n) {
+        scores[n][2 * r] = weight_of(scores[n][2 * r], larger);
+        scores[n][2 * r + 1] = weight_of(scores[n][2 * r + 1], larger);
+        mass[r] += scores[n][2 * r] + scores[n][2 * r + 1];
+      }
+      GPU_UNROLL
+      for (int32_t n = 0; n < kHeadDim / 8; ++n) {
+        sum[n][2 * r] *= kept;
+        sum[n][2 * r + 1] *= kept;
+      }
+    }
+  }
+
+  /// Weights x values. Two neighbouring results of the first product are an a operand of the second as they lie.
+  template <int32_t kKeys>
+  GPU_DEVICE void add_values(const float (&weights)[kKeys / 8][4], const TileRow<kHeadDim>* values) {
+    const int32_t lane = gpu::lane();
+    GPU_UNROLL
+    for (int32_t n = 0; n < kKeys / 8; n += 2) {
+      const uint32_t a[4] = {gpu::pack_bf16(weights[n][0], weights[n][1]), gpu::pack_bf16(weights[n][2], weights[n][3]),
+                             gpu::pack_bf16(weights[n + 1][0], weights[n + 1][1]),
+                             gpu::pack_bf16(weights[n + 1][2], weights[n + 1][3])};
+      GPU_UNROLL
+      for (int32_t dim = 0; dim < kHeadDim; dim += 16) {
+        uint32_t b[4];
+        gpu::load_matrices_transposed(b, &values[n * 8 + lane % 16].element[dim + lane / 16 * 8]);
+        gpu::multiply_add(sum[dim / 8], a, {b[0], b[1]});
+        gpu::multiply_add(sum[dim / 8 + 1], a, {b[2], b[3]});
+      }
+    }
+  }
+};
+
+}  // namespace sluice::engine::cuda
