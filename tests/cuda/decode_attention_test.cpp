@@ -33,8 +33,8 @@ std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::simt
   DeviceArray<Element> values(of.values);
   DeviceArray<Out> out(of.queries.size(), gpu::from_float<Out>(std::nanf("")));
   const int32_t splits = plan_splits(longest_context(of.spec), of.spec.window, limits) + spare_splits;
-  const int64_t parts = int64_t{of.tokens()} * splits * of.spec.heads();
-  DeviceArray<float> workspace(static_cast<size_t>(parts * (kHeadDim + 2)), std::nanf(""));
+  const int64_t floats = workspace_floats(of.tokens(), splits, of.spec.heads(), kHeadDim);
+  DeviceArray<float> workspace(static_cast<size_t>(floats), std::nanf(""));
   gpu::simt::Stream stream{order};
   const DecodeArguments<Query, Element, Out> arguments{{queries.data(), int64_t{of.spec.heads()} * kHeadDim},
                                                        {keys.data(), values.data(), of.spec.block_size},
@@ -58,7 +58,7 @@ void expect_reference(AttentionSpec spec, double error) {
 }
 
 AttentionSpec ragged(int32_t kv_heads, int32_t group, int32_t window = 0) {
-  return {.rows = {{1}, {15}, {16}, {17}, {33}, {64}, {65}, {130}, {281}, {300, 1, 7}},
+  return {.rows = {{1}, {16}, {17}, {64}, {65}, {130}, {300, 1, 7}},
           .kv_heads = kv_heads,
           .group = group,
           .window = window};
@@ -98,7 +98,7 @@ TEST(DecodeAttention, MatchesReferenceByMatrixProducts) {
 }
 
 TEST(DecodeAttention, LooksNoFurtherBackThanItsWindow) {
-  for (const int32_t window : {1, 7, 16, 17, 100, 299, 300}) {
+  for (const int32_t window : {1, 16, 17, 100, 299}) {
     expect_reference<64, Bf16, Bf16>(ragged(1, 3, window), kFloatError);
     expect_reference<64, Bf16, Bf16>(ragged(1, 4, window), kMmaError);
   }
@@ -138,8 +138,10 @@ TEST(DecodeAttention, WritesBf16) {
 }
 
 TEST(DecodeAttention, IsTheSameInEveryOrder) {
-  const AttentionCase plain = make_case_of<Bf16, Bf16>(ragged(2, 3));
-  const AttentionCase mma = make_case_of<Bf16, Bf16>(ragged(2, 4));
+  AttentionSpec spec{.rows = {{1}, {65, 2}, {130}}, .kv_heads = 2, .group = 3};
+  const AttentionCase plain = make_case_of<Bf16, Bf16>(spec);
+  spec.group = 4;
+  const AttentionCase mma = make_case_of<Bf16, Bf16>(spec);
   const std::vector<float> plain_forward = decode<64, Bf16, Bf16, float>(plain, kParts);
   const std::vector<float> mma_forward = decode<64, Bf16, Bf16, float>(mma, kParts);
   for (const gpu::simt::Order& order : gpu::simt::all_orders()) {

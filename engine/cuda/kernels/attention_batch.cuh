@@ -28,7 +28,7 @@ struct AttentionShape {
   int32_t head_count;  ///< of the queries, a multiple of kv_head_count: head h reads kv head h / group
   int32_t kv_head_count;
   int32_t window;  ///< a token at position p sees those after p - window; 0: all up to its own
-  float scale;     ///< of the scores, before softmax
+  float scale;     ///< of the scores, before softmax; above 0
 
   GPU_DEVICE int32_t group() const { return head_count / kv_head_count; }
   /// Softmax in powers of two: exp(scale * s) = exp2(scale_log2 * s).
@@ -91,7 +91,7 @@ GPU_DEVICE void read_octet(float (&to)[8], const Element* from) {
 
 constexpr float kNoScore = -__builtin_inff();
 
-/// 2^(score - top), 0 for a score that is none, also while there is no top.
+/// Of a part of a softmax, or a key, below a new top: 0 where there is none, also while there is no top.
 GPU_DEVICE float weight_of(float score, float top) {
   return score == kNoScore ? 0.0F : gpu::exp2(score - top);
 }

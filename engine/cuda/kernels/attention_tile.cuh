@@ -61,26 +61,20 @@ GPU_DEVICE void put_keys(KeyTile<kHeadDim, kKeys>& to, const PagedCache<Element>
 /// The running softmax of a warp's sixteen rows.
 template <int32_t kHeadDim>
 struct WarpSoftmax {
-  float sum[kHeadDim / 8][4] = {};  // [columns / 8]
-  float top[2] = {kNoScore, kNoScore};
-  float mass[2] = {};  // of this lane's columns, until join_columns
+  float scale_log2;                     // above 0
+  float top[2] = {kNoScore, kNoScore};  // before the scale
+  float mass[2] = {};                   // of this lane's columns, until join_columns
+  float sum[kHeadDim / 8][4] = {};      // [columns / 8]
 
   /// Adds a tile's keys [first, first + kKeys). `rows` says what rows g and g + 8 see and first_key which key of the
   /// sequence `first` is. `all_see` skips that: every row sees these keys.
   template <int32_t kKeys, int32_t kTileKeys>
   GPU_DEVICE void add(const TileRow<kHeadDim>* queries, const KeyTile<kHeadDim, kTileKeys>& tile, int32_t first,
-                      int32_t first_key, const KeyRange (&rows)[2], bool all_see, float scale_log2) {
+                      int32_t first_key, const KeyRange (&rows)[2], bool all_see) {
     static_assert(kKeys % 16 == 0);
     float scores[kKeys / 8][4] = {};
     score<kKeys>(scores, queries, tile.keys + first);
-    GPU_UNROLL
-    for (int32_t n = 0; n < kKeys / 8; ++n) {
-      GPU_UNROLL
-      for (int32_t c = 0; c < 4; ++c) {
-        const int32_t key = first_key + n * 8 + gpu::lane() % 4 * 2 + c % 2;
-        scores[n][c] = all_see || rows[c / 2].has(key) ? scores[n][c] * scale_log2 : kNoScore;
-      }
-    }
+    if (!all_see) hide_unseen<kKeys>(scores, first_key, rows);
     weigh<kKeys>(scores);
     add_values<kKeys>(scores, tile.values + first);
   }
@@ -115,6 +109,18 @@ struct WarpSoftmax {
     }
   }
 
+  template <int32_t kKeys>
+  GPU_DEVICE static void hide_unseen(float (&scores)[kKeys / 8][4], int32_t first_key, const KeyRange (&rows)[2]) {
+    GPU_UNROLL
+    for (int32_t n = 0; n < kKeys / 8; ++n) {
+      GPU_UNROLL
+      for (int32_t c = 0; c < 4; ++c) {
+        const int32_t key = first_key + n * 8 + gpu::lane() % 4 * 2 + c % 2;
+        if (!rows[c / 2].has(key)) scores[n][c] = kNoScore;
+      }
+    }
+  }
+
   /// Scores become weights below the new tops, to which what was summed before is brought.
   template <int32_t kKeys>
   GPU_DEVICE void weigh(float (&scores)[kKeys / 8][4]) {
@@ -131,13 +137,16 @@ struct WarpSoftmax {
         const float other = gpu::shuffle_xor(larger, step);
         larger = other > larger ? other : larger;
       }
-      const float kept = weight_of(top[r], larger);
+      // Without a key yet, exp2 is of -inf and not of -inf + inf. With no higher top what was summed stays to the bit,
+      // so that a token doesn't notice tiles which others of its block need; fma and base round differently.
+      const float base = larger == kNoScore ? 0.0F : larger * scale_log2;
+      const float kept = larger == top[r] ? 1.0F : gpu::exp2(gpu::fma(top[r], scale_log2, -base));
       top[r] = larger;
       mass[r] *= kept;
       GPU_UNROLL
       for (int32_t n = 0; n < kKeys / 8; ++n) {
-        scores[n][2 * r] = weight_of(scores[n][2 * r], larger);
-        scores[n][2 * r + 1] = weight_of(scores[n][2 * r + 1], larger);
+        scores[n][2 * r] = gpu::exp2(gpu::fma(scores[n][2 * r], scale_log2, -base));
+        scores[n][2 * r + 1] = gpu::exp2(gpu::fma(scores[n][2 * r + 1], scale_log2, -base));
         mass[r] += scores[n][2 * r] + scores[n][2 * r + 1];
       }
       GPU_UNROLL

@@ -58,7 +58,7 @@ GPU_DEVICE void keep_partials(BlockPartials<kWarps, kGroupRows, kHeadDim>& to, c
       to.sum[gpu::warp()][row][n * 8 + column] = softmax.sum[n][2 * r];
       to.sum[gpu::warp()][row][n * 8 + column + 1] = softmax.sum[n][2 * r + 1];
     }
-    if (column == 0) to.top[gpu::warp()][row] = softmax.top[r];
+    if (column == 0) to.top[gpu::warp()][row] = softmax.top[r] * softmax.scale_log2;
     if (column == 0) to.mass[gpu::warp()][row] = softmax.mass[r];
   }
 }
@@ -71,7 +71,6 @@ GPU_DEVICE void attend_group(WarpSoftmax<kHeadDim>& softmax, GroupTiles<kHeadDim
   constexpr int32_t kThreads = GroupGeometry<kHeadDim>::kThreads;
   constexpr int32_t kKeys = GroupGeometry<kHeadDim>::kKeys;
   const int32_t first = gpu::warp() * 16;
-  const float scale = arguments.shape.scale_log2();
   int32_t now = 0;
   int32_t from = part.begin;
   put_group(tiles.queries, arguments, target);
@@ -84,7 +83,7 @@ GPU_DEVICE void attend_group(WarpSoftmax<kHeadDim>& softmax, GroupTiles<kHeadDim
     gpu::sync_block();
     const int32_t key = from + first;
     if (key < part.end)
-      softmax.template add<16>(tiles.queries, tiles.stages[now], first, key, {part, part}, key + 16 <= part.end, scale);
+      softmax.template add<16>(tiles.queries, tiles.stages[now], first, key, {part, part}, key + 16 <= part.end);
     gpu::sync_block();
   }
   softmax.join_columns();
@@ -110,7 +109,7 @@ void decode_attention_mma(DecodeArguments<Query, Element, Out> arguments) {
     const KeyRange part = split_part(seen, target.split, arguments.limits);
     if (part.begin >= part.end) continue;
     target.parts = split_count(seen, arguments.limits);
-    WarpSoftmax<kHeadDim> softmax;
+    WarpSoftmax<kHeadDim> softmax{.scale_log2 = shape.scale_log2()};
     attend_group(softmax, shared.tiles, arguments, pages, target, part);
     keep_partials(shared.partials, softmax);
     gpu::sync_block();

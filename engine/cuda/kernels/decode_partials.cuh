@@ -19,6 +19,10 @@ struct DecodeArguments {
   float* workspace;  // [tokens][splits][heads][head_dim + 2]: sum, top, mass; not touched with one split
 };
 
+inline int64_t workspace_floats(int32_t tokens, int32_t splits, int32_t head_count, int32_t head_dim) {
+  return splits > 1 ? int64_t{tokens} * splits * head_count * (head_dim + 2) : 0;
+}
+
 /// A token's part in the workspace.
 template <int32_t kHeadDim>
 GPU_DEVICE float* workspace_of(float* workspace, int32_t token, int32_t split, int32_t splits, int32_t head,

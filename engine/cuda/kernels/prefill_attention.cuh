@@ -63,16 +63,15 @@ GPU_DEVICE void put_queries(TileRow<kHeadDim> (&to)[kPrefillTokens], const Prefi
 /// Takes a warp's rows through one tile of keys.
 template <int32_t kHeadDim, int32_t kKeys>
 GPU_DEVICE void attend_tile(WarpSoftmax<kHeadDim>& softmax, const PrefillShared<kHeadDim>& shared,
-                            const KeyTile<kHeadDim, kKeys>& keys, int32_t from, const QueryTile& tile,
-                            const AttentionShape& shape) {
+                            const KeyTile<kHeadDim, kKeys>& keys, int32_t from, const QueryTile& tile, int32_t window) {
   const int32_t first_row = gpu::warp() * 16;
   const int32_t row = first_row + gpu::lane() / 4;
-  const KeyRange first_sees = tile.seen_by(first_row, shape.window);
-  const KeyRange last_sees = tile.seen_by(first_row + 15, shape.window);
+  const KeyRange first_sees = tile.seen_by(first_row, window);
+  const KeyRange last_sees = tile.seen_by(first_row + 15, window);
   if (from >= last_sees.end || from + kKeys <= first_sees.begin) return;
   const bool all_see = from >= last_sees.begin && from + kKeys <= first_sees.end;
-  const KeyRange rows[2] = {tile.seen_by(row, shape.window), tile.seen_by(row + 8, shape.window)};
-  softmax.template add<kKeys>(shared.queries + first_row, keys, 0, from, rows, all_see, shape.scale_log2());
+  const KeyRange rows[2] = {tile.seen_by(row, window), tile.seen_by(row + 8, window)};
+  softmax.template add<kKeys>(shared.queries + first_row, keys, 0, from, rows, all_see);
 }
 
 template <typename Out>
@@ -105,7 +104,7 @@ GPU_DEVICE void attend_queries(const PrefillArguments<Element, Out>& arguments, 
   const int32_t window = arguments.shape.window;
   const KeyRange seen = {tile.seen_by(0, window).begin, tile.seen_by(tile.count - 1, window).end};
 
-  WarpSoftmax<kHeadDim> softmax;
+  WarpSoftmax<kHeadDim> softmax{.scale_log2 = arguments.shape.scale_log2()};
   int32_t now = 0;
   int32_t from = seen.begin / kKeys * kKeys;
   put_queries(shared.queries, arguments, tile, head);
@@ -117,7 +116,7 @@ GPU_DEVICE void attend_queries(const PrefillArguments<Element, Out>& arguments, 
     gpu::copy_async_commit();
     gpu::copy_async_wait<1>();
     gpu::sync_block();
-    attend_tile(softmax, shared, shared.stages[now], from, tile, arguments.shape);
+    attend_tile(softmax, shared, shared.stages[now], from, tile, window);
     gpu::sync_block();
   }
   softmax.join_columns();
