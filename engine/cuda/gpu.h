@@ -76,6 +76,10 @@ GPU_DEVICE double cos(double value);
 GPU_DEVICE double sin(double value);
 /// One rounding.
 GPU_DEVICE float fma(float a, float b, float c);
+/// a * b rounded by itself, where a compiler would else make an fma of it and a sum around it: for results that are the
+/// same to the bit as on the CPU.
+GPU_DEVICE float rounded_product(float a, float b);
+GPU_DEVICE double rounded_product(double a, double b);
 
 // ---- The block
 

@@ -82,6 +82,13 @@ inline float rsqrt(float value) {
 inline float fma(float a, float b, float c) {
   return std::fma(a, b, c);
 }
+// g++ makes no fma of it with the project's options.
+inline float rounded_product(float a, float b) {
+  return a * b;
+}
+inline double rounded_product(double a, double b) {
+  return a * b;
+}
 
 template <typename T>
 inline T& shared() {
