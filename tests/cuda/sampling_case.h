@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "engine/batch.h"
+#include "engine/cuda/kernels/logit_key.cuh"
 #include "engine/penalties.h"
 #include "engine/sampler.h"
 
 namespace sluice::engine::cuda {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// One row to sample, which owns what a SampleRow is lent.
@@ -131,7 +131,7 @@ class CaseSource {
     params.top_k = any_of({0, 0, 0, 1, 2, 40, 40, 300, 1 + below(vocab_size), vocab_size - 1, vocab_size});
     params.top_p = any_of({0.1F, 0.5F, 0.75F, 0.9F, 0.95F, 0.999F, 0.99999F, 1.0F, 1.0F, 1.0F});
     params.min_p = any_of({0.0F, 0.0F, 0.0F, 1e-6F, 0.01F, 0.1F, 0.5F, 1.0F});
-    params.top_logprobs = any_of({-1, -1, 0, 1, 5, 20});
+    params.top_logprobs = any_of({-1, -1, -1, -1, 0, 1, 5, 20});
     if (one_in(4)) {
       params.repetition_penalty = any_of({1.0F, 1.1F, 1.3F, 0.7F});
       params.presence_penalty = any_of({0.0F, 0.3F, -2.0F});

@@ -58,6 +58,7 @@ class SamplingRun {
 
   void apply() { gpu::launch<apply_penalties>(launch(rows_), logits(), penalties()); }
   const std::vector<float>& values() const { return logits_; }
+  const std::vector<int32_t>& room_tokens() const { return room_tokens_; }  // [blocks][vocab_size]
 
  private:
   gpu::Launch launch(size_t blocks) {

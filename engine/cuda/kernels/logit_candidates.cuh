@@ -19,7 +19,7 @@ struct RowLogits {
 
   GPU_DEVICE float at(int32_t token) const {
     const bool is_allowed = allowed == nullptr || (allowed[token / 32] >> (token % 32) & 1U) != 0;
-    return is_allowed ? values[token] : -std::numeric_limits<float>::infinity();
+    return is_allowed ? values[token] : -kInfinity;
   }
   GPU_DEVICE uint32_t key_at(int32_t token) const { return key_of(at(token)); }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "engine/cuda/gpu.h"
 
@@ -14,6 +15,8 @@ GPU_DEVICE uint32_t key_of(float logit) {
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
 }
 
+// Constants of their file: device code must not call numeric_limits.
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr uint32_t kLowestKey = 0x00800000U;    ///< of the lowest finite float
 constexpr uint32_t kInfinityKey = 0xFF800000U;  ///< of +infinity
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/logit_key.cuh"
 
 namespace sluice::engine::cuda {
 
@@ -44,8 +44,7 @@ GPU_DEVICE float weight_of(float logit, const WeightScale& scale) {
 /// log(x) within 1e-15 of it or of 1, whichever is larger; -infinity at 0. x is a finite number from 0, not subnormal.
 GPU_DEVICE double natural_log(double x) {
   constexpr double kLn2 = 0.693147180559945309417;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (x <= 0) return -kInfinity;
+  if (x <= 0) return -static_cast<double>(kInfinity);
   // x = 2^n m with m from sqrt(1/2) to sqrt(2), so log x = n log 2 + 2 artanh(s) with s = (m - 1) / (m + 1), s^2 <
   // 0.03.
   const auto bits = __builtin_bit_cast(uint64_t, x);

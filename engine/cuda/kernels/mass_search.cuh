@@ -24,6 +24,8 @@ enum class Until {
 struct KeyRange {
   uint32_t low;
   uint32_t high;
+
+  GPU_DEVICE bool holds(uint32_t key) const { return key >= low && key <= high; }
 };
 
 /// Into how many bits less than all a key must be shifted so that the range comes to at most kBuckets numbers.
@@ -40,9 +42,8 @@ GPU_DEVICE void sum_buckets(const Candidates& candidates, const KeyRange& range,
   static_assert(kBuckets == kSamplingWarps);
   double sums[kBuckets] = {};
   for (int32_t i = thread_number(); i < candidates.count; i += kSamplingThreads) {
-    const uint32_t key = candidates.keys[i];
-    if (key < range.low || key > range.high) continue;
-    const auto bucket = static_cast<int32_t>((range.high - key) >> shift);
+    if (!range.holds(candidates.keys[i])) continue;
+    const auto bucket = static_cast<int32_t>((range.high - candidates.keys[i]) >> shift);
     const double mass = mass_at(i);
     // No index that changes: the sums stay in registers.
     for (int32_t j = 0; j < kBuckets; ++j) sums[j] += j == bucket ? mass : 0.0;
@@ -53,7 +54,27 @@ GPU_DEVICE void sum_buckets(const Candidates& candidates, const KeyRange& range,
   for (int32_t i = gpu::lane(); i < kSamplingThreads; i += gpu::kWarpSize) sum += memory.sums[gpu::warp()][i];
   sum = sum_of_warp(sum);
   if (gpu::lane() == 0) memory.warp_sums[gpu::warp()] = sum;
+  if (thread_number() == 0) memory.range_high = memory.range_low_inverted = 0;  // for shrink
   gpu::sync_block();
+}
+
+/// The part of the range from its first candidate with some mass to its last. A few rounds are saved where candidates
+/// are few. Maxima come out the same in any order.
+template <typename MassAt>
+GPU_DEVICE KeyRange shrink(const Candidates& candidates, const KeyRange& range, SamplingMemory& memory,
+                           const MassAt& mass_at) {
+  KeyRange own{0xFFFFFFFFU, 0};
+  for (int32_t i = thread_number(); i < candidates.count; i += kSamplingThreads) {
+    const uint32_t key = candidates.keys[i];
+    if (!range.holds(key) || mass_at(i) <= 0) continue;
+    own = {key < own.low ? key : own.low, key > own.high ? key : own.high};
+  }
+  if (own.low <= own.high) {
+    gpu::atomic_max(&memory.range_high, own.high);
+    gpu::atomic_max(&memory.range_low_inverted, ~own.low);
+  }
+  gpu::sync_block();
+  return {~memory.range_low_inverted, memory.range_high};
 }
 
 /// The bucket in which the sum comes to `mass`, else the last of positive sum: rounding may leave some mass behind.
@@ -74,7 +95,7 @@ GPU_DEVICE int32_t pick_bucket(const double (&sums)[kBuckets], double& mass) {
 }
 
 /// Where the running sum of masses, likeliest first, comes to `mass`. All candidates lie in the range, and one there
-/// has some mass. An eighth of the range is left after each look at the candidates; nothing is sorted.
+/// has some mass. Each round leaves at most an eighth of the range; nothing is sorted.
 template <Until kUntil, typename MassAt>
 GPU_DEVICE MassPoint find_mass(const Candidates& candidates, KeyRange range, double mass, SamplingMemory& memory,
                                const MassAt& mass_at) {
@@ -85,14 +106,16 @@ GPU_DEVICE MassPoint find_mass(const Candidates& candidates, KeyRange range, dou
     const uint32_t high = range.high - (bucket << shift);
     const uint32_t width = 1U << shift;
     range = {high - range.low < width ? range.low : high - width + 1, high};
+    range = shrink(candidates, range, memory, mass_at);
   }
   gpu::sync_block();
   return {range.high, mass};
 }
 
+constexpr int32_t kAll = std::numeric_limits<int32_t>::max();
+
 /// How many of equal weights it takes to reach what is left: at least one.
 GPU_DEVICE int32_t count_to_reach(double left, double weight) {
-  constexpr int32_t kAll = std::numeric_limits<int32_t>::max();
   if (!(left < weight * kAll)) return kAll;
   auto count = static_cast<int32_t>(left / weight);
   if (count > 0) --count;  // division may round up
@@ -102,7 +125,6 @@ GPU_DEVICE int32_t count_to_reach(double left, double weight) {
 
 /// Which of equal weights, from 0, the running sum passes what is left with.
 GPU_DEVICE int32_t index_to_pass(double left, double weight) {
-  constexpr int32_t kAll = std::numeric_limits<int32_t>::max();
   if (!(left < weight * kAll)) return kAll;
   auto index = static_cast<int32_t>(left / weight);
   if (index > 0) --index;

@@ -9,10 +9,11 @@
 
 namespace sluice::engine::cuda {
 
+constexpr float kLargestLogit = std::numeric_limits<float>::max();
+
 GPU_DEVICE float clamp_finite(float value) {
-  constexpr float kMax = std::numeric_limits<float>::max();
-  if (value > kMax) return kMax;
-  return value < -kMax ? -kMax : value;
+  if (value > kLargestLogit) return kLargestLogit;
+  return value < -kLargestLogit ? -kLargestLogit : value;
 }
 
 GPU_DEVICE float penalised(float logit, int32_t count, const PenaltyRows& penalties, int32_t row) {

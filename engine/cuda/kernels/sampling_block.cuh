@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/sampling_rows.h"
 
 namespace sluice::engine::cuda {
 
@@ -18,23 +19,26 @@ struct SamplingMemory {
   double sums[kBuckets][kSamplingThreads];
   double warp_sums[kSamplingWarps];
   uint64_t warp_tops[kSamplingWarps];
+  uint64_t listed[kTopLogprobsRoom];
   double number;
   int32_t warp_counts[kSamplingWarps];
   int32_t index;
   uint32_t key;
+  uint32_t range_high;
+  uint32_t range_low_inverted;
   uint32_t thread_tops[kSamplingThreads];  // the largest key each thread has seen of the row
   float weights[kWeightChunk];
 
   GPU_DEVICE double* chunk_sums() { return reinterpret_cast<double*>(this + 1); }  // [chunks of the vocabulary]
 };
 
-constexpr int32_t weight_chunks(int32_t count) {
+GPU_DEVICE int32_t weight_chunks(int32_t count) {
   return (count + kWeightChunk - 1) / kWeightChunk;
 }
 
 /// What a launch of a kernel with SamplingMemory asks for.
 constexpr size_t sampling_shared_bytes(int32_t vocab_size) {
-  return sizeof(SamplingMemory) + static_cast<size_t>(weight_chunks(vocab_size)) * sizeof(double);
+  return sizeof(SamplingMemory) + static_cast<size_t>(vocab_size / kWeightChunk + 1) * sizeof(double);
 }
 
 GPU_DEVICE int32_t thread_number() {
