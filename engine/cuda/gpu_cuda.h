@@ -124,6 +124,12 @@ GPU_DEVICE float rsqrt(float value) {
 GPU_DEVICE float fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }
+GPU_DEVICE float rounded_product(float a, float b) {
+  return __fmul_rn(a, b);
+}
+GPU_DEVICE double rounded_product(double a, double b) {
+  return __dmul_rn(a, b);
+}
 
 // ---- The block and the warp. Lines are for the simulation.
 
