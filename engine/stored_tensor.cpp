@@ -10,14 +10,26 @@ int64_t StoredTensor::row_count() const {
   return rows;
 }
 
-StoredTensor StoredTensor::rows(int64_t first, int64_t count) const {
+std::span<const std::byte> StoredTensor::read_rows(int64_t first, int64_t count, std::vector<std::byte>& made) const {
   SLUICE_CHECK(first >= 0 && count > 0 && first + count <= row_count());
   const int64_t row_bytes = tensor_bytes(type, row_length());
-  return {.name = name,
-          .type = type,
-          .shape = {row_length(), count},
-          .data = data.subspan(static_cast<size_t>(first * row_bytes), static_cast<size_t>(count * row_bytes)),
-          .is_mapped = is_mapped};
+  const auto size = static_cast<size_t>(count * row_bytes);
+  if (maker == nullptr) return data.subspan(static_cast<size_t>(first * row_bytes), size);
+  if (made.size() < size) made.resize(size);
+  const std::span<std::byte> rows(made.data(), size);
+  maker->make_rows(first_made_row + first, rows);
+  return rows;
+}
+
+StoredTensor StoredTensor::rows(int64_t first, int64_t count) const {
+  SLUICE_CHECK(first >= 0 && count > 0 && first + count <= row_count());
+  StoredTensor part = *this;
+  part.shape = {row_length(), count};
+  part.first_made_row += first;
+  if (maker != nullptr) return part;
+  const int64_t row_bytes = tensor_bytes(type, row_length());
+  part.data = data.subspan(static_cast<size_t>(first * row_bytes), static_cast<size_t>(count * row_bytes));
+  return part;
 }
 
 }  // namespace sluice::engine

@@ -14,10 +14,15 @@ namespace {
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 constexpr int64_t kRowsAtOnce = 64;
 
-bool is_row_finite(const StoredTensor& tensor, int64_t row, std::span<float> values) {
-  const auto bytes = static_cast<size_t>(tensor_bytes(tensor.type, tensor.row_length()));
-  dequantize(tensor.type, tensor.data.subspan(static_cast<size_t>(row) * bytes, bytes), values);
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+/// What a row is read into; each thread has its own.
+struct RowRoom {
+  std::vector<std::byte> made;
+  std::vector<float> values;  // [row_length]
+};
+
+bool is_row_finite(const StoredTensor& tensor, int64_t row, RowRoom& room) {
+  dequantize(tensor.type, tensor.read_rows(row, 1, room.made), room.values);
+  return std::ranges::all_of(room.values, [](float value) { return std::isfinite(value); });
 }
 
 /// The first row with a value that isn't finite; kNone when there is none.
@@ -25,13 +30,13 @@ int64_t first_bad_row(const StoredTensor& tensor, int32_t threads) {
   std::atomic<int64_t> next = 0;
   std::atomic<int64_t> bad = kNone;
   const auto work = [&] {
-    std::vector<float> values(static_cast<size_t>(tensor.row_length()));
+    RowRoom room{.made = {}, .values = std::vector<float>(static_cast<size_t>(tensor.row_length()))};
     while (true) {
       const int64_t begin = next.fetch_add(kRowsAtOnce);
       // Rows before a bad one are still looked at by whoever has claimed them.
       if (begin >= std::min(tensor.row_count(), bad.load())) return;
       for (int64_t row = begin; row < std::min(begin + kRowsAtOnce, tensor.row_count()); ++row) {
-        if (is_row_finite(tensor, row, values)) continue;
+        if (is_row_finite(tensor, row, room)) continue;
         for (int64_t seen = bad.load(); row < seen && !bad.compare_exchange_weak(seen, row);) continue;
         break;
       }
@@ -53,7 +58,7 @@ std::map<TensorType, TensorTypeTotal> tensor_totals(const TensorSource& source) 
     TensorTypeTotal& total = totals[tensor.type];
     ++total.tensors;
     total.elements += tensor.row_length() * tensor.row_count();
-    total.bytes += static_cast<int64_t>(tensor.data.size());
+    total.bytes += tensor.bytes();
   }
   return totals;
 }

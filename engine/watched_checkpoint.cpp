@@ -4,7 +4,7 @@ namespace sluice::engine {
 
 const StoredTensor* WatchedTensors::find_tensor(std::string_view name) const {
   const StoredTensor* const tensor = source_.find_tensor(name);
-  if (tensor != nullptr && found_.emplace(name).second) found_bytes_ += static_cast<int64_t>(tensor->data.size());
+  if (tensor != nullptr && found_.emplace(name).second) found_bytes_ += tensor->bytes();
   return tensor;
 }
 
@@ -15,7 +15,7 @@ void WatchedTensors::drop_pages() const {
 
 int64_t stored_bytes(const TensorSource& source) {
   int64_t bytes = 0;
-  for (const StoredTensor& tensor : source.tensors()) bytes += static_cast<int64_t>(tensor.data.size());
+  for (const StoredTensor& tensor : source.tensors()) bytes += tensor.bytes();
   return bytes;
 }
 

@@ -39,7 +39,8 @@ Result<std::vector<float>> WeightPicker::take_vector(const std::string& name, in
                             tensor_type_name(tensor->type) + "; only F32, F16 and BF16 work here");
   }
   std::vector<float> values(static_cast<size_t>(length));
-  dequantize(tensor->type, tensor->data, values);
+  std::vector<std::byte> made;
+  dequantize(tensor->type, tensor->read_rows(0, 1, made), values);
   return values;
 }
 

@@ -150,14 +150,13 @@ int64_t PackedPart::panel_bytes() const {
   return int64_t{length} * kPanelRows * traits.block_bytes;
 }
 
-void pack_panel(const PackedPart& part, std::span<const std::byte> source, int32_t panel, std::byte* target) {
+void pack_panel(const PackedPart& part, std::span<const std::byte> rows, std::byte* target) {
   const int64_t row_bytes = tensor_bytes(part.type, part.length);
-  const int32_t first = panel * kPanelRows;
-  const int32_t rows = std::min(kPanelRows, part.row_count - first);
-  SLUICE_CHECK(rows > 0 && static_cast<int64_t>(source.size()) >= (first + rows) * row_bytes);
-  if (rows < kPanelRows) std::memset(target, 0, static_cast<size_t>(part.panel_bytes()));
-  for (int32_t row = 0; row < rows; ++row) {
-    const std::byte* stored = source.data() + (first + row) * row_bytes;
+  const int64_t count = static_cast<int64_t>(rows.size()) / row_bytes;
+  SLUICE_CHECK(count > 0 && count <= kPanelRows && static_cast<int64_t>(rows.size()) == count * row_bytes);
+  if (count < kPanelRows) std::memset(target, 0, static_cast<size_t>(part.panel_bytes()));
+  for (int32_t row = 0; row < count; ++row) {
+    const std::byte* stored = rows.data() + row * row_bytes;
     if (part.is_quantized()) {
       kPack[part.type](stored, part.length, row, target);
     } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,12 +22,14 @@ struct PackedPart {
   const std::byte* panels = nullptr;
 
   int32_t panel_count() const { return (row_count + kPanelRows - 1) / kPanelRows; }
+  /// Of the panel: kPanelRows, or what is left for the last.
+  int32_t panel_rows(int32_t panel) const { return std::min(kPanelRows, row_count - panel * kPanelRows); }
   int64_t panel_bytes() const;
   bool is_quantized() const { return engine::is_quantized(type); }
 };
 
-/// Packs panel `panel` of a tensor's rows, stored one after the other in `source`, to `target` [part.panel_bytes()].
-void pack_panel(const PackedPart& part, std::span<const std::byte> source, int32_t panel, std::byte* target);
+/// Packs the rows of one of the part's panels, stored one after the other, to `target` [part.panel_bytes()].
+void pack_panel(const PackedPart& part, std::span<const std::byte> rows, std::byte* target);
 
 /// Decodes row `row` of the part, exactly as dequantize() would from the stored tensor, to out[part.length].
 void unpack_row(const PackedPart& part, int32_t row, std::span<float> out);

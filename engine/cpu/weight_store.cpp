@@ -48,8 +48,11 @@ void WeightStore::pack(const StoredTensor& tensor, const PackedPart& part, std::
   for (int32_t begin = 0; begin < part.panel_count(); begin += run) {
     const int32_t count = std::min(run, part.panel_count() - begin);
     pool.run([&](ThreadPool::Worker& worker) {
+      std::vector<std::byte> made;
       worker.for_each(count, 8, [&](int32_t i) {
-        pack_panel(part, tensor.data, begin + i, panels + (begin + i) * part.panel_bytes());
+        const int32_t panel = begin + i;
+        const auto rows = tensor.read_rows(int64_t{panel} * kPanelRows, part.panel_rows(panel), made);
+        pack_panel(part, rows, panels + panel * part.panel_bytes());
       });
     });
     if (!tensor.is_mapped) continue;
