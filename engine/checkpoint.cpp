@@ -6,10 +6,12 @@
 
 #include "engine/gguf_checkpoint.h"
 #include "engine/hf_checkpoint.h"
+#include "engine/synthetic_checkpoint.h"
 
 namespace sluice::engine {
 
 Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string& path) {
+  if (is_synthetic_path(path)) return SyntheticCheckpoint::open(path);
   if (std::error_code error; std::filesystem::is_directory(path, error)) return HfCheckpoint::open(path);
   if (path.ends_with(".safetensors") || path.ends_with(".json")) {
     return invalid_argument(path + ": it is a part of a Hugging Face folder; name the folder");

@@ -14,8 +14,8 @@ namespace sluice::engine {
 /// A model's files, opened and checked, whatever their format. Thread-safe once open.
 class Checkpoint {
  public:
-  /// A GGUF file, any part of a split one, or a Hugging Face folder. Errors name the file and what is wrong with it on
-  /// one line.
+  /// A GGUF file, any part of a split one, a Hugging Face folder, or a model of random weights
+  /// (synthetic_checkpoint.h). Errors name the file and what is wrong with it on one line.
   static Result<std::unique_ptr<Checkpoint>> open(const std::string& path);
 
   virtual ~Checkpoint() = default;

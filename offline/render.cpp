@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/gguf.h"
+#include "engine/synthetic_checkpoint.h"
 
 namespace sluice::offline {
 namespace {
@@ -27,6 +28,11 @@ Result<ChatTemplate> open_template(const RenderOptions& options) {
     Result<ChatTemplate> compiled = ChatTemplate::compile(source, options.tokens);
     if (!compiled.ok()) return compiled.status().with_context(options.path);
     return compiled;
+  }
+  if (engine::is_synthetic_path(options.path)) {
+    SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::SyntheticCheckpoint::open(options.path));
+    SLUICE_ASSIGN_OR_RETURN(const ChatTemplate compiled, checkpoint->chat_template());
+    return compiled.with_tokens(options.tokens);
   }
   std::error_code error;
   if (std::filesystem::is_directory(options.path, error)) {

@@ -9,6 +9,7 @@
 
 #include "engine/detokenizer.h"
 #include "engine/gguf.h"
+#include "engine/synthetic_checkpoint.h"
 #include "engine/tokenizer.h"
 
 namespace sluice::offline {
@@ -18,6 +19,10 @@ using engine::SpecialTokens;
 using engine::Tokenizer;
 
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& model_path) {
+  if (engine::is_synthetic_path(model_path)) {
+    SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::SyntheticCheckpoint::open(model_path));
+    return checkpoint->tokenizer();
+  }
   std::error_code error;
   if (std::filesystem::is_directory(model_path, error)) return Tokenizer::from_folder(model_path);
   SLUICE_ASSIGN_OR_RETURN(const engine::GgufFile file, engine::GgufFile::open_metadata(model_path));
