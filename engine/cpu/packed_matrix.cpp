@@ -129,11 +129,15 @@ constexpr auto kPack =
 constexpr auto kUnpack = per_quantized_type<void (*)(const std::byte* panel, int32_t length, int32_t row, float* out)>(
     [](auto type) { return PackedRow<decltype(type)::kType>::unpack; });
 
+/// Puts a row's elements to every 16th place from `target` on.
+template <int64_t kBytes>
+void spread_elements(const std::byte* stored, int64_t length, std::byte* target) {
+  for (int64_t k = 0; k < length; ++k) std::memcpy(target + k * kPanelRows * kBytes, stored + k * kBytes, kBytes);
+}
+
 void pack_float_row(const PackedPart& part, const std::byte* stored, int32_t row, std::byte* target) {
-  const int64_t bytes = traits_of(part.type).block_bytes;
-  for (int64_t k = 0; k < part.length; ++k) {
-    std::memcpy(target + (k * kPanelRows + row) * bytes, stored + k * bytes, static_cast<size_t>(bytes));
-  }
+  if (part.type == TensorType::kF32) return spread_elements<4>(stored, part.length, target + int64_t{row} * 4);
+  spread_elements<2>(stored, part.length, target + int64_t{row} * 2);
 }
 
 float unpack_float(TensorType type, const std::byte* element) {
