@@ -81,7 +81,8 @@ void add_tokenize_options(CLI::App& app, TokenizeCommandOptions& options) {
   add_connection_options(app, options.connection);
   CLI::Option* const text = app.add_option("text", options.text, "The text; - reads it from stdin")->type_name("TEXT");
   app.add_option("--offline", options.offline_model,
-                 "Tokenize with this GGUF file (its tensors may be missing) or Hugging Face folder, without a daemon")
+                 "Tokenize with this GGUF file (its tensors may be missing), Hugging Face folder or synthetic:SHAPE, "
+                 "without a daemon")
       ->type_name("MODEL");
   app.add_flag("--parse-special", options.parse_special, "Read names of special tokens as those tokens");
   app.add_flag("--add-bos", options.add_bos, "Begin with bos if the model's prompts do");
@@ -105,7 +106,8 @@ void add_detokenize_options(CLI::App& app, DetokenizeCommandOptions& options) {
       ->type_name("IDS")
       ->required();
   app.add_option("--offline", options.offline_model,
-                 "Detokenize with this GGUF file (its tensors may be missing) or Hugging Face folder, without a daemon")
+                 "Detokenize with this GGUF file (its tensors may be missing), Hugging Face folder or synthetic:SHAPE, "
+                 "without a daemon")
       ->type_name("MODEL");
   app.add_flag("--keep-special", options.keep_special, "Print special tokens by their names");
   app.add_flag("--json", options.json, "Print {\"text\":…}");

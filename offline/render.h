@@ -10,8 +10,8 @@ namespace sluice::offline {
 
 /// A chat prompt made with a model file or a bare template, and no daemon.
 struct RenderOptions {
-  /// A GGUF file, of which only the metadata has to be there, a Hugging Face folder, or the source of a template where
-  /// the name ends in ".jinja".
+  /// A GGUF file, of which only the metadata has to be there, a Hugging Face folder, synthetic:SHAPE, or the source of
+  /// a template where the name ends in ".jinja".
   std::string path;
   engine::ChatTokens tokens;  ///< go before those that a model file names
   engine::ChatPrompt prompt;

@@ -13,7 +13,8 @@ namespace sluice::offline {
 
 /// How texts are turned into token ids with a model file and no daemon.
 struct TokenizeOptions {
-  std::string model_path;      ///< a GGUF file, of which only the metadata has to be there, or a Hugging Face folder
+  std::string model_path;      ///< a GGUF file, of which only the metadata has to be there, a Hugging Face folder, or
+                               ///< synthetic:SHAPE
   bool parse_special = false;  ///< names of special tokens become those tokens
   bool add_bos = false;        ///< begin with bos, or what else the model's prompts begin with
 };

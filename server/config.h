@@ -12,7 +12,7 @@ namespace sluice::server {
 
 /// Section `model`.
 struct ModelSection {
-  std::string path;         ///< GGUF file; needed to serve, at most 4096 bytes
+  std::string path;         ///< see engine::Checkpoint::open(); needed to serve, at most 4096 bytes
   std::string name;         ///< name that requests may give; empty: the file's own name; at most 256 bytes
   int32_t max_context = 0;  ///< tokens of prompt and answer together, 0 to 2^24; 0: what the model was trained for
 

@@ -23,7 +23,7 @@ struct KeyFlag {
 };
 
 constexpr std::array kKeyFlags{
-    KeyFlag{"--model", "model.path", "PATH", "GGUF file or Hugging Face folder to serve"},
+    KeyFlag{"--model", "model.path", "PATH", "GGUF file, Hugging Face folder or synthetic:SHAPE[:TYPE] to serve"},
     KeyFlag{"--grpc-listen", "server.grpc_listen", "HOST:PORT", "of the gRPC API; port 0 picks a free one"},
     KeyFlag{"--http-listen", "server.http_listen", "HOST:PORT", "of the HTTP API, metrics and health; the same"},
     KeyFlag{"--admin-listen", "server.admin_listen", "HOST:PORT", "of the control API; the same"},

@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   options.model_path =
       std::string(home == nullptr ? "" : home) + "/.cache/sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf";
   CLI::App app("Micro benchmarks of the CPU engine; --benchmark_filter, --benchmark_format and the like work too.");
-  app.add_option("--model", options.model_path, "GGUF file");
+  app.add_option("--model", options.model_path, "what sluiced takes as --model");
   app.add_option("--cpu-isa", options.isa, "instruction set");
   app.add_option("--threads", options.threads, "compute threads; 0: the cores this process may use");
   app.add_option("--kv-dtype", options.kv_type, "element type of the cache");

@@ -21,6 +21,7 @@ Result<std::unique_ptr<StepRig>> StepRig::create(const StepRigOptions& options, 
   rig->trace_ = traced.get();
   rig->counted_ = counted;
   SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, engine::load_model(*checkpoint, std::move(traced), kTokensMax));
+  rig->vocab_size_ = model.config.vocab_size;
   const auto layout = engine::KvLayout::for_model(model.config, kBlockSize, *kv_type, kTokensMax);
   SLUICE_ASSIGN_OR_RETURN(rig->executor_, engine::ModelExecutor::create(std::move(model), layout, kSlots / kBlockSize));
   rig->sampling_.temperature = 0;
@@ -31,7 +32,7 @@ void StepRig::add_row(int32_t row, int32_t slice, int32_t context) {
   const int32_t blocks = (context + kBlockSize - 1) / kBlockSize;
   const int32_t first_block = row * blocks;
   for (int32_t position = context - slice; position < context; ++position) {
-    batch_.token_ids.push_back(1000 + (row * 31 + position * 7) % 40000);
+    batch_.token_ids.push_back((1000 + (row * 31 + position * 7) % 40000) % vocab_size_);
     batch_.positions.push_back(position);
     batch_.slots.push_back(first_block * kBlockSize + position);
   }

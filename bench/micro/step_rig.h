@@ -47,6 +47,7 @@ class StepRig {
   std::unique_ptr<engine::Executor> executor_;
   engine::SamplingParams sampling_;
   engine::Batch batch_;
+  int32_t vocab_size_ = 0;
 };
 
 }  // namespace sluice::bench

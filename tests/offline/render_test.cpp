@@ -37,6 +37,14 @@ RenderOptions options_for(std::string path) {
   return options;
 }
 
+TEST(OfflineRender, WritesThePromptOfASyntheticModel) {
+  const Result<Runs> runs = render_prompt(options_for("synthetic:tiny"));
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_EQ(runs->front().text, "<|bos|>");
+  EXPECT_EQ(runs->back().text, "\nassistant:");
+  EXPECT_FALSE(render_prompt(options_for("synthetic:nothing")).ok());
+}
+
 TEST(OfflineRender, SaysThatAFileIsMissing) {
   EXPECT_EQ(render_prompt(options_for("/nonexistent/a.jinja")).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(render_prompt(options_for("/nonexistent/a.gguf")).status().code(), StatusCode::kNotFound);

@@ -74,6 +74,16 @@ TEST(OfflineTokenize, ReadsAFolderToo) {
   EXPECT_THAT(tokenize_text(options, "a").status().message(), HasSubstr("tests/data/tokenizer.json"));
 }
 
+TEST(OfflineTokenize, KnowsTheTokensOfSyntheticModels) {
+  TokenizeOptions options{.model_path = "synthetic:llama-3.1-70b"};
+  EXPECT_EQ(*tokenize_text(options, "Hi"), (Ids{'H', 'i'}));
+  options.add_bos = true;
+  EXPECT_EQ(*tokenize_text(options, "Hi"), (Ids{256, 'H', 'i'}));
+  EXPECT_EQ(*detokenize_ids("synthetic:tiny", {256, 'H', 'i', 258, 257}, false), "Hi a");
+  options.model_path = "synthetic:nothing";
+  EXPECT_THAT(tokenize_text(options, "a").status().message(), HasSubstr("there is no preset nothing; there are "));
+}
+
 TEST(OfflineTokenize, GivesTheTextOfIdsBack) {
   EXPECT_EQ(*detokenize_ids(tiny_folder(), {1, 283, 264, 283, 264}, false), "a a");
   EXPECT_EQ(*detokenize_ids(tiny_folder(), {1, 283, 264}, true), "<s> a");

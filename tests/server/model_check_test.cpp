@@ -42,7 +42,18 @@ TEST(ModelCheck, NamesATensorWithAValueThatIsNoNumber) {
   }
 }
 
+TEST(ModelCheck, TellsWhatASyntheticModelIs) {
+  const auto summary = check("synthetic:tiny:q8_0");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  for (const char* const part :
+       {"model          tiny\n", "parameters     1312000\n", "5 of F32 (0.0 MiB), 15 of Q8_0 (1.3 MiB)",
+        "layers         2\n", "vocabulary     512 tokens\n", "chat template  yes\n", "verified"}) {
+    EXPECT_THAT(*summary, HasSubstr(part));
+  }
+}
+
 TEST(ModelCheck, RefusesWhatCanNotBeLoaded) {
+  EXPECT_THAT(check("synthetic:nothing").status().message(), HasSubstr("there is no preset nothing; there are "));
   EXPECT_THAT(check("/nonexistent.gguf").status().message(), HasSubstr("No such file"));
 }
 
