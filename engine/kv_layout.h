@@ -29,7 +29,8 @@ struct KvLayout {
   int32_t head_dim = 0;
   int32_t block_size = 16;  ///< slots (tokens) in a block
   KvType type = KvType::kF16;
-  int32_t window = 0;  ///< tokens that layers of window groups see
+  int32_t window = 0;      ///< tokens that layers of window groups see
+  int32_t head_count = 0;  ///< of the queries; what a backend sizes its scratch by
 
   /// For steps in which no row has more than `slice_max` tokens.
   static KvLayout for_model(const ModelConfig& model, int32_t block_size, KvType type, int32_t slice_max) {
@@ -38,7 +39,8 @@ struct KvLayout {
             model.head_dim,
             block_size,
             type,
-            model.window};
+            model.window,
+            model.head_count};
   }
 
   /// Keys and values of one head of one layer for block_size tokens.

@@ -121,6 +121,12 @@ GPU_DEVICE float tanh(float value) {
 GPU_DEVICE float rsqrt(float value) {
   return ::rsqrtf(value);
 }
+GPU_DEVICE double cos(double value) {
+  return ::cos(value);
+}
+GPU_DEVICE double sin(double value) {
+  return ::sin(value);
+}
 GPU_DEVICE float fma(float a, float b, float c) {
   return __fmaf_rn(a, b, c);
 }

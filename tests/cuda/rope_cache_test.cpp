@@ -39,7 +39,7 @@ struct Input {
         query_weight(random.numbers<float>(shape.head_dim, -2, 2)),
         key_weight(random.numbers<float>(shape.head_dim, -2, 2)),
         slots({3 * shape.block_size - 1, 0, -1, 3 * shape.block_size, shape.block_size + 3}) {
-    for (int32_t position = 0; position < kPositions; ++position) {
+    for (const int32_t position : {41, 0, 49, 7, 1}) {
       for (int32_t pair = 0; pair < shape.rope_dim / 2; ++pair) {
         const double angle = position * std::pow(0.7, pair);
         angles.push_back(static_cast<float>(kMagnitude * std::cos(angle)));
@@ -48,11 +48,10 @@ struct Input {
     }
   }
 
-  int32_t tokens() const { return static_cast<int32_t>(positions.size()); }
+  static constexpr int32_t tokens() { return 5; }
 
   static constexpr double kMagnitude = 1.25;
 
-  std::vector<int32_t> positions = {41, 0, 49, 7, 1};
   std::vector<In> qkv;
   std::vector<float> query_weight;
   std::vector<float> key_weight;
@@ -76,13 +75,13 @@ void normalize(std::vector<double>& head, const std::vector<float>& weight) {
 }
 
 template <typename In>
-void turn(const Shape& shape, const Input<In>& input, int32_t position, std::vector<double>& head) {
+void turn(const Shape& shape, const Input<In>& input, int32_t token, std::vector<double>& head) {
   const int32_t pairs = shape.rope_dim / 2;
   for (int32_t pair = 0; pair < pairs; ++pair) {
     const auto first = static_cast<size_t>(shape.is_pairwise ? 2 * pair : pair);
     const auto second = static_cast<size_t>(shape.is_pairwise ? 2 * pair + 1 : pair + pairs);
-    const double cosine = value_of(input.angles, 2 * (int64_t{position} * pairs + pair));
-    const double sine = value_of(input.angles, 2 * (int64_t{position} * pairs + pair) + 1);
+    const double cosine = value_of(input.angles, 2 * (int64_t{token} * pairs + pair));
+    const double sine = value_of(input.angles, 2 * (int64_t{token} * pairs + pair) + 1);
     const double x = head[first];
     const double y = head[second];
     head[first] = x * cosine - y * sine;
@@ -98,7 +97,7 @@ std::vector<double> expected_head(const Shape& shape, const Input<In>& input, in
   const bool is_query = head < shape.heads;
   if (is_query && shape.has_query_norm) normalize(values, input.query_weight);
   if (!is_query && shape.has_key_norm) normalize(values, input.key_weight);
-  turn(shape, input, input.positions[static_cast<size_t>(token)], values);
+  turn(shape, input, token, values);
   return values;
 }
 
@@ -127,7 +126,6 @@ template <typename In, typename Query, typename Cached>
 RopeCacheArgs<In, Query, Cached> args_of(const Shape& shape, const Input<In>& input,
                                          Buffers<In, Query, Cached>& buffers) {
   RopeCacheArgs<In, Query, Cached> args{.qkv = input.qkv.data(),
-                                        .positions = input.positions.data(),
                                         .slots = input.slots.data(),
                                         .angles = input.angles.data(),
                                         .queries = buffers.queries.data(),

@@ -27,12 +27,18 @@ struct ExecutorShape {
   KvType kv_type = KvType::kF16;
 };
 
-inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& path, const ExecutorShape& shape) {
+/// `shape`'s isa and threads are those of a CPU backend.
+inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& path, const ExecutorShape& shape,
+                                                            std::unique_ptr<Backend> backend) {
   SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::open(path));
-  SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = shape.threads, .isa = shape.isa}));
   SLUICE_ASSIGN_OR_RETURN(LoadedModel model, load_model(*checkpoint, std::move(backend), shape.tokens_max));
   const KvLayout layout = KvLayout::for_model(model.config, shape.block_size, shape.kv_type, shape.tokens_max);
   return ModelExecutor::create(std::move(model), layout, shape.block_count);
+}
+
+inline Result<std::unique_ptr<ModelExecutor>> make_executor(const std::string& path, const ExecutorShape& shape) {
+  SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = shape.threads, .isa = shape.isa}));
+  return make_executor(path, shape, std::move(backend));
 }
 
 /// One sequence as a test drives it: tokens known so far, how many of them are in the cache, and where.

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cpu/cpu_isa.h"
+#include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/host_device.h"
 #include "tests/engine/sequence_runner.h"
 
 // Small checkpoints of all families with random weights, against what the models' original library gives in float32.
@@ -21,10 +23,12 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kSimulatedGpu = "simulated-gpu";
+
 struct TinyModel {
   std::string name;
   std::string source;  // "folder" or "gguf"
-  std::string isa;
+  std::string isa;     // of the CPU, or kSimulatedGpu
 };
 
 void PrintTo(const TinyModel& model, std::ostream* out) {
@@ -62,10 +66,15 @@ double deviation(const std::vector<double>& logits) {
 class TinyModels : public ::testing::TestWithParam<TinyModel> {
  protected:
   void SetUp() override {
-    auto executor = make_executor(path_of(GetParam()), shape_);
+    auto executor = make_executor(path_of(GetParam()), shape_, make_backend());
     ASSERT_TRUE(executor.ok()) << executor.status();
     executor_ = std::move(executor).value();
     expected_ = expected_of(GetParam());
+  }
+
+  std::unique_ptr<Backend> make_backend() {
+    if (GetParam().isa == kSimulatedGpu) return make_cuda_backend(device_, {.element = cuda::Element::kF32});
+    return make_cpu_backend({.threads = 2, .isa = GetParam().isa}).value();
   }
 
   /// The log-probabilities of all tokens after a prompt, which goes in in slices.
@@ -84,8 +93,8 @@ class TinyModels : public ::testing::TestWithParam<TinyModel> {
     return scores;
   }
 
-  ExecutorShape shape_{
-      .isa = GetParam().isa, .block_size = 4, .block_count = 512, .tokens_max = 64, .kv_type = KvType::kF32};
+  cuda::HostDevice device_{int64_t{256} << 20};
+  ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 64, .kv_type = KvType::kF32};
   std::unique_ptr<ModelExecutor> executor_;
   json expected_;
 };
@@ -145,6 +154,9 @@ std::vector<TinyModel> all_models() {
     for (const CpuIsa isa : available_cpu_isas()) {
       for (const char* source : {"folder", "gguf"}) models.push_back({name, source, std::string(cpu_isa_name(isa))});
     }
+  }
+  for (const char* name : {"gemma3", "llama", "llama3-rope", "mistral-window", "qwen2", "qwen3"}) {
+    models.push_back({name, "folder", kSimulatedGpu});
   }
   return models;
 }

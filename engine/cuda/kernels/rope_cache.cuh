@@ -12,11 +12,10 @@ namespace sluice::engine::cuda {
 /// `queries`, keys and values to the tokens' slots. In is bf16 or float, Cached bf16, half, Fp8 or float.
 template <typename In, typename Query, typename Cached>
 struct RopeCacheArgs {
-  const In* qkv = nullptr;             // [tokens, heads + 2 * kv_heads, head_dim]: queries, keys, values
-  const int32_t* positions = nullptr;  // [tokens]
-  const int32_t* slots = nullptr;      // [tokens], block * block_size + offset; what has none below 0 isn't cached
-  const float* angles = nullptr;       // [positions, rope_dim / 2, 2]: cosine and sine, magnitude included
-  NormWeight query_norm{};             ///< of every query head [head_dim]; none when its weight is null
+  const In* qkv = nullptr;         // [tokens, heads + 2 * kv_heads, head_dim]: queries, keys, values
+  const int32_t* slots = nullptr;  // [tokens], block * block_size + offset; what has none below 0 isn't cached
+  const float* angles = nullptr;   // [tokens, rope_dim / 2, 2]: cosines and sines, magnitude included
+  NormWeight query_norm{};         ///< of every query head [head_dim]; none when its weight is null
   NormWeight key_norm{};
   Query* queries = nullptr;  // [tokens, heads, head_dim]
   Cached* keys = nullptr;    // [blocks, kv_heads, block_size, head_dim]
@@ -162,7 +161,7 @@ void rope_cache_kernel(RopeCacheArgs<In, Query, Cached> args, int32_t lanes) {
     const float epsilon = is_query ? args.query_norm.epsilon : args.key_norm.epsilon;
     const float mean = squares / static_cast<float>(args.head_dim);
     if (weight != nullptr) held.scale(gpu::rsqrt(mean + epsilon), weight);
-    held.turn(args.angles + int64_t{args.positions[token]} * args.rope_dim);
+    held.turn(args.angles + int64_t{token} * args.rope_dim);
   }
   put_head(args, token, head, held);
 }

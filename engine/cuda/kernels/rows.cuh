@@ -6,25 +6,36 @@
 
 namespace sluice::engine::cuda {
 
-/// to[i] = from[rows[i]], rows [row_count, width] of floats. One block per row.
-GPU_KERNEL(256) void gather_rows(float* to, const float* from, const int32_t* rows, int32_t width) {
+constexpr int32_t kRowsThreads = 256;
+
+/// to[i] = from[rows[i]], rows of `width` floats. A block copies a row.
+GPU_KERNEL(kRowsThreads)
+void gather_rows_kernel(float* to, const float* from, const int32_t* rows, int32_t width) {
   const auto block = static_cast<int64_t>(gpu::block_index().x);
   const float* row = from + int64_t{rows[block]} * width;
-  for (auto i = static_cast<int32_t>(gpu::thread_index().x); i < width;
-       i += static_cast<int32_t>(gpu::block_size().x)) {
+  for (auto i = static_cast<int32_t>(gpu::thread_index().x); i < width; i += kRowsThreads)
     to[block * width + i] = row[i];
-  }
+}
+
+inline int32_t launch_gather_rows(float* to, const float* from, const int32_t* rows, int32_t row_count, int32_t width,
+                                  void* stream) {
+  const gpu::Launch how{.grid = {static_cast<uint32_t>(row_count)}, .block = {kRowsThreads}, .stream = stream};
+  return gpu::launch<gather_rows_kernel>(how, to, from, rows, width);
 }
 
 /// to[i] = from[i] in another type.
 template <typename To>
-GPU_KERNEL(256)
-void convert(To* to, const float* from, int64_t count) {
-  const int64_t stride = int64_t{gpu::grid_size().x} * gpu::block_size().x;
-  for (int64_t i = int64_t{gpu::block_index().x} * gpu::block_size().x + gpu::thread_index().x; i < count;
-       i += stride) {
-    to[i] = gpu::from_float<To>(from[i]);
-  }
+GPU_KERNEL(kRowsThreads)
+void convert_kernel(To* to, const float* from, int64_t count) {
+  const int64_t i = int64_t{gpu::block_index().x} * kRowsThreads + gpu::thread_index().x;
+  if (i < count) to[i] = gpu::from_float<To>(from[i]);
+}
+
+template <typename To>
+int32_t launch_convert(To* to, const float* from, int64_t count, void* stream) {
+  const auto blocks = static_cast<uint32_t>((count + kRowsThreads - 1) / kRowsThreads);
+  return gpu::launch<convert_kernel<To>>({.grid = {blocks}, .block = {kRowsThreads}, .stream = stream}, to, from,
+                                         count);
 }
 
 }  // namespace sluice::engine::cuda

@@ -79,6 +79,12 @@ inline float tanh(float value) {
 inline float rsqrt(float value) {
   return 1.0F / std::sqrt(value);
 }
+inline double cos(double value) {
+  return std::cos(value);
+}
+inline double sin(double value) {
+  return std::sin(value);
+}
 inline float fma(float a, float b, float c) {
   return std::fma(a, b, c);
 }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "engine/backend.h"
+#include "engine/cuda/device.h"
+
+namespace sluice::engine {
+
+struct CudaOptions {
+  /// What matrices are kept in, and what goes into products. kF32 is for tests and takes twice the memory.
+  cuda::Element element = cuda::Element::kBf16;
+};
+
+/// A backend on a device, which outlives it. Weights of all types are kept as `element`; all sums are float32.
+std::unique_ptr<Backend> make_cuda_backend(cuda::Device& device, const CudaOptions& options);
+
+}  // namespace sluice::engine

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/backend.h"
+#include "engine/batch.h"
+#include "engine/cuda/device.h"
+#include "engine/cuda/kernels/norm_weight.cuh"
+#include "engine/cuda/step_inputs.h"
+#include "engine/cuda/step_status.h"
+#include "engine/kv_layout.h"
+
+namespace sluice::engine::cuda {
+
+/// One layer's attention; what Backend::attend does.
+struct AttentionCall {
+  AttentionParams params;
+  NormWeight query_norm;
+  NormWeight key_norm;
+  const float* qkv = nullptr;     // [tokens, (heads + 2 * kv_heads) * head_dim]
+  const float* angles = nullptr;  // [tokens, rope_dim / 2, 2] cosines and sines of the layer's rope
+  int32_t rope_dim = 0;
+  bool is_pairwise = true;
+  float* out = nullptr;  // [tokens, heads * head_dim]
+};
+
+/// The paged cache in one type, and attention over it.
+class PagedAttention {
+ public:
+  virtual ~PagedAttention() = default;
+
+  virtual Status allocate(const KvLayout& layout, int32_t block_count, int32_t tokens_max) = 0;
+  virtual void attend(const AttentionCall& call, const Batch& batch, const StepInputs& inputs, StepStatus& status) = 0;
+};
+
+/// Turns heads, keeps the cache and attends.
+class DeviceAttention {
+ public:
+  /// The device outlives it. `element` is that of the backend's products.
+  DeviceAttention(Device& device, Element element) : device_(device), element_(element) {}
+
+  RopeId add_rope(const RopeParams& params);
+  /// FAILED_PRECONDITION for a type of keys and values or a size of heads that there are no kernels for.
+  Status add_cache(const KvLayout& layout, int32_t block_count, int32_t tokens_max);
+
+  /// The angles of the batch's tokens.
+  void begin_step(const Batch& batch, const StepInputs& inputs, StepStatus& status);
+  /// All of `call` but its angles is set.
+  void attend(AttentionCall call, const Batch& batch, const StepInputs& inputs, StepStatus& status);
+
+ private:
+  struct Rope {
+    RopeParams params;
+    DeviceBuffer frequencies;  // double [pairs]
+    DeviceBuffer angles;       // float [tokens_max, pairs, 2]
+  };
+
+  Device& device_;
+  const Element element_;
+  std::vector<Rope> ropes_;
+  std::unique_ptr<PagedAttention> paged_;
+};
+
+}  // namespace sluice::engine::cuda
