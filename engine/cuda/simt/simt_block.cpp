@@ -1,7 +1,7 @@
 #include "engine/cuda/simt/simt_block.h"
 
 #include <algorithm>
-#include <string_view>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +20,14 @@ size_t count(Dim3 of) {
   return size_t{of.x} * of.y * of.z;
 }
 
+size_t lowest(uint32_t lanes) {
+  return static_cast<size_t>(std::countr_zero(lanes));
+}
+
+size_t highest(uint32_t lanes) {
+  return static_cast<size_t>(std::bit_width(lanes)) - 1;
+}
+
 }  // namespace
 
 Block& this_block() {
@@ -27,17 +35,17 @@ Block& this_block() {
   return *block_of_this_thread;
 }
 
-Block::Block(const Launch& how, std::string kernel, const std::function<void()>& body)
+Block::Block(const Launch& how, std::string kernel, const std::function<void()>& body, FiberStacks& stacks)
     : grid_(how.grid),
       size_(how.block),
       kernel_(std::move(kernel)),
       body_(body),
       shared_(how.shared_bytes),
-      stacks_(count(how.block)),
-      threads_(count(how.block)) {
+      threads_(count(how.block)),
+      lanes_in_call_((threads_.size() + kWarpSize - 1) / kWarpSize) {
   for (size_t i = 0; i < threads_.size(); ++i) {
     threads_[i].block = this;
-    threads_[i].fiber.prepare(stacks_.bottom(i), &Block::live, &threads_[i]);
+    threads_[i].fiber.prepare(stacks.bottom(i), &Block::live, &threads_[i]);
   }
 }
 
@@ -46,7 +54,7 @@ void Block::run(Dim3 index, OrderSource& order) {
   block_of_this_thread = this;
   start(index);
   while (live_count_ > 0) {
-    const std::vector<size_t> warps = order.sequence((threads_.size() + kWarpSize - 1) / kWarpSize);
+    const std::vector<size_t> warps = order.sequence(lanes_in_call_.size());
     for (const size_t warp : warps) run_warp(warp, order);
     open_barrier();
   }
@@ -119,55 +127,63 @@ void Block::wait_for_block(int line) {
 
 // Of the lanes that wait for others of their warp, none may wait for the one that runs, which won't come.
 void Block::leave_warp(const char* how, int line) {
-  const uint32_t own_bit = 1U << (running_ - warp_begin());
-  for (size_t other = warp_begin(); other < warp_end(); ++other) {
-    if (threads_[other].state != State::kInWarpCall || (threads_[other].call->mask & own_bit) == 0) continue;
-    fail(name_of(other) + " waits in " + threads_[other].call->name + " at line " +
-             std::to_string(threads_[other].call->line) + " for " + name_of(running_) + ", which " + how,
+  for (uint32_t left = lanes_in_call(); left != 0; left &= left - 1) {
+    const size_t other = warp_begin() + lowest(left);
+    const WarpCall& call = *threads_[other].call;
+    if ((call.mask & own_bit()) == 0) continue;
+    fail(name_of(other) + " waits in " + call.name + " at line " + std::to_string(call.line) + " for " +
+             name_of(running_) + ", which " + how,
          line);
   }
 }
 
 void Block::meet_warp(const WarpCall& call) {
   check_mask(call);
-  for (size_t partner = warp_begin(); partner < warp_end(); ++partner) check_partner(call, partner);
+  check_all_will_come(call);
+  check_all_agree(call);
   Thread& self = threads_[running_];
   self.call = &call;
   self.state = State::kInWarpCall;
-  carry_out_if_all_came(call);
+  lanes_in_call() |= own_bit();
+  if ((call.mask & ~lanes_in_call()) == 0) carry_out(call);
   self.fiber.yield();
 }
 
 void Block::check_mask(const WarpCall& call) const {
-  const size_t lane = running_ - warp_begin();
-  if ((call.mask >> lane & 1U) == 0)
-    fail(std::string(call.name) + " by lane " + std::to_string(lane) + ", which is not in its mask", call.line);
-  const size_t lanes = warp_end() - warp_begin();
-  if (lanes < kWarpSize && call.mask >> lanes != 0)
+  if ((call.mask & own_bit()) == 0)
+    fail(std::string(call.name) + " by lane " + std::to_string(running_ % kWarpSize) + ", which is not in its mask",
+         call.line);
+  if (warp_begin() + highest(call.mask) >= threads_.size())
     fail(std::string(call.name) + " with lanes in its mask that the block doesn't have", call.line);
 }
 
-// Either the partner is in this mask or this lane in the partner's: then both have called the same.
-void Block::check_partner(const WarpCall& call, size_t partner) const {
-  const Thread& other = threads_[partner];
-  const bool is_wanted = (call.mask >> (partner - warp_begin()) & 1U) != 0;
-  if (is_wanted && other.state == State::kReturned) fail_waiting(call, partner, "has returned");
-  if (is_wanted && other.state == State::kAtBarrier)
-    fail_waiting(call, partner, "waits at the block's barrier at line " + std::to_string(other.line));
-  if (other.state != State::kInWarpCall) return;
-  const bool is_wanting = (other.call->mask >> (running_ - warp_begin()) & 1U) != 0;
-  if (is_wanted || is_wanting) check_same(call, partner);
+void Block::check_all_will_come(const WarpCall& call) const {
+  for (uint32_t left = call.mask; left != 0; left &= left - 1) {
+    const size_t partner = warp_begin() + lowest(left);
+    const Thread& other = threads_[partner];
+    if (other.state == State::kRunnable || other.state == State::kInWarpCall) continue;
+    const std::string how = other.state == State::kReturned
+                                ? "has returned"
+                                : "waits at the block's barrier at line " + std::to_string(other.line);
+    fail(name_of(running_) + " waits in " + call.name + " for " + name_of(partner) + ", which " + how, call.line);
+  }
 }
 
-void Block::fail_waiting(const WarpCall& call, size_t partner, const std::string& how) const {
-  fail(name_of(running_) + " waits in " + call.name + " for " + name_of(partner) + ", which " + how, call.line);
+// Either a waiting lane is in this mask or this lane in that lane's: then both have called the same.
+void Block::check_all_agree(const WarpCall& call) const {
+  for (uint32_t left = lanes_in_call(); left != 0; left &= left - 1) {
+    const size_t partner = warp_begin() + lowest(left);
+    const WarpCall& other = *threads_[partner].call;
+    const bool is_same = call.mask == other.mask && call.name == other.name && call.line == other.line;
+    if (is_same || ((call.mask >> lowest(left) & 1U) == 0 && (other.mask & own_bit()) == 0)) continue;
+    fail_for_difference(call, partner);
+  }
 }
 
-void Block::check_same(const WarpCall& call, size_t partner) const {
+void Block::fail_for_difference(const WarpCall& call, size_t partner) const {
   const WarpCall& other = *threads_[partner].call;
-  if (call.mask == other.mask && std::string_view(call.name) == other.name && call.line == other.line) return;
   const std::string both = name_of(running_) + " and " + name_of(partner);
-  if (std::string_view(call.name) != other.name)
+  if (call.name != other.name)
     fail("different operations of " + both + ": " + call.name + ", " + other.name, call.line);
   if (call.mask != other.mask) fail("different masks of " + both + " in " + call.name, call.line);
   fail(both + " call " + call.name + " at different lines: " + std::to_string(call.line) + ", " +
@@ -175,17 +191,14 @@ void Block::check_same(const WarpCall& call, size_t partner) const {
        call.line);
 }
 
-void Block::carry_out_if_all_came(const WarpCall& call) {
+void Block::carry_out(const WarpCall& call) {
   WarpArguments lanes{};
-  for (size_t lane = 0; lane < kWarpSize; ++lane) {
-    if ((call.mask >> lane & 1U) == 0) continue;
-    const Thread& partner = threads_[warp_begin() + lane];
-    if (partner.state != State::kInWarpCall) return;
-    lanes[lane] = partner.call->arguments;
-  }
+  for (uint32_t left = call.mask; left != 0; left &= left - 1)
+    lanes[lowest(left)] = threads_[warp_begin() + lowest(left)].call->arguments;
   call.carry_out(lanes);
-  for (size_t lane = 0; lane < kWarpSize; ++lane)
-    if (lanes[lane] != nullptr) threads_[warp_begin() + lane].state = State::kRunnable;
+  for (uint32_t left = call.mask; left != 0; left &= left - 1)
+    threads_[warp_begin() + lowest(left)].state = State::kRunnable;
+  lanes_in_call() &= ~call.mask;
 }
 
 void Block::fail(const std::string& message, int line) const {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -19,7 +18,7 @@ using WarpArguments = std::array<void*, kWarpSize>;
 
 /// A warp's operation as one lane has called it. It lives on that lane's stack until the lane goes on.
 struct WarpCall {
-  const char* name;
+  const char* name;  // one address for each operation
   uint32_t mask;
   int line;
   /// Carries it out for all lanes, once all have come.
@@ -34,7 +33,7 @@ struct WarpCall {
 class Block {
  public:
   /// `body` is the kernel with its arguments, for one thread.
-  Block(const Launch& how, std::string kernel, const std::function<void()>& body);
+  Block(const Launch& how, std::string kernel, const std::function<void()>& body, FiberStacks& stacks);
 
   void run(Dim3 index, OrderSource& order);
 
@@ -72,13 +71,16 @@ class Block {
   void open_barrier();
   void leave_warp(const char* how, int line);
   void check_mask(const WarpCall& call) const;
-  void check_partner(const WarpCall& call, size_t partner) const;
-  void check_same(const WarpCall& call, size_t partner) const;
-  [[noreturn]] void fail_waiting(const WarpCall& call, size_t partner, const std::string& how) const;
-  void carry_out_if_all_came(const WarpCall& call);
+  void check_all_will_come(const WarpCall& call) const;
+  void check_all_agree(const WarpCall& call) const;
+  [[noreturn]] void fail_for_difference(const WarpCall& call, size_t partner) const;
+  void carry_out(const WarpCall& call);
   std::string name_of(size_t thread) const;
   size_t warp_begin() const { return running_ / kWarpSize * kWarpSize; }
-  size_t warp_end() const { return std::min(warp_begin() + kWarpSize, threads_.size()); }
+  uint32_t own_bit() const { return 1U << running_ % kWarpSize; }
+  /// The lanes of the running thread's warp that wait in an operation of it.
+  uint32_t lanes_in_call() const { return lanes_in_call_[running_ / kWarpSize]; }
+  uint32_t& lanes_in_call() { return lanes_in_call_[running_ / kWarpSize]; }
 
   Dim3 grid_;
   Dim3 size_;
@@ -86,8 +88,8 @@ class Block {
   std::string kernel_;
   const std::function<void()>& body_;
   SharedMemory shared_;
-  FiberStacks stacks_;
   std::vector<Thread> threads_;
+  std::vector<uint32_t> lanes_in_call_;  // [warps]
   size_t running_ = 0;
   size_t at_barrier_ = 0;  // a thread that waits there, if any does
   size_t waiting_count_ = 0;

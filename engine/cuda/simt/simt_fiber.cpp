@@ -61,26 +61,34 @@ FiberStacks::FiberStacks(size_t count)
       mapped_(static_cast<std::byte*>(
           mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
   SLUICE_CHECK(static_cast<void*>(mapped_) != MAP_FAILED);
-  for (size_t i = 0; i < count; ++i) SLUICE_CHECK(mprotect(bottom(i) - kGuardBytes, kGuardBytes, PROT_NONE) == 0);
 }
 
 FiberStacks::~FiberStacks() {
-  // A fiber is dropped in the middle of its function, which would have unpoisoned its frame at its end.
-  unpoison(mapped_, mapped_bytes_);
   munmap(mapped_, mapped_bytes_);
 }
 
-std::byte* FiberStacks::bottom(size_t index) const {
-  return mapped_ + index * (kStackBytes + kGuardBytes) + kGuardBytes;
+std::byte* FiberStacks::bottom(size_t index) {
+  const auto guard = [&](size_t of) { return mapped_ + of * (kStackBytes + kGuardBytes); };
+  for (; guarded_count_ <= index; ++guarded_count_)
+    SLUICE_CHECK(mprotect(guard(guarded_count_), kGuardBytes, PROT_NONE) == 0);
+  return guard(index) + kGuardBytes;
 }
 
 size_t FiberStacks::bytes() {
   return kStackBytes;
 }
 
+// It is dropped in the middle of its function, which would have unpoisoned its frame at its end.
+Fiber::~Fiber() {
+  if (bottom_ == nullptr) return;
+  auto* const begin = static_cast<std::byte*>(own_stack_pointer_);
+  unpoison(begin, static_cast<size_t>(bottom_ + kStackBytes - begin));
+}
+
 void Fiber::prepare(std::byte* bottom, Function function, void* argument) {
   function_ = function;
   argument_ = argument;
+  bottom_ = bottom;
   own_.emplace(bottom, kStackBytes);
   // The stack as sluice_simt_switch would have left it: r15, r14, r13, r12, rbx, rbp, the address to go on at; and two
   // words more, so that the stack is aligned as at a call. A frame pointer of 0 is where a backtrace ends.

@@ -7,7 +7,8 @@
 
 namespace sluice::gpu::simt {
 
-/// Memory for the stacks of many fibers, each with a page behind its end that nobody may touch.
+/// Memory for the stacks of many fibers, each with a page behind its end that nobody may touch. One is mapped when it
+/// is first asked for.
 class FiberStacks {
  public:
   explicit FiberStacks(size_t count);
@@ -15,12 +16,13 @@ class FiberStacks {
   FiberStacks(const FiberStacks&) = delete;
   FiberStacks& operator=(const FiberStacks&) = delete;
 
-  std::byte* bottom(size_t index) const;
+  std::byte* bottom(size_t index);
   static size_t bytes();
 
  private:
   size_t mapped_bytes_;
   std::byte* mapped_;
+  size_t guarded_count_ = 0;  // from the first
 };
 
 /// A function that runs on a stack of its own and can stop in its middle. It never returns: it yields.
@@ -29,6 +31,7 @@ class Fiber {
   using Function = void (*)(void* argument);
 
   Fiber() = default;
+  ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
@@ -44,6 +47,7 @@ class Fiber {
 
   Function function_ = nullptr;
   void* argument_ = nullptr;
+  std::byte* bottom_ = nullptr;
   void* own_stack_pointer_ = nullptr;
   void* outer_stack_pointer_ = nullptr;
   std::optional<WatchedStack> own_;

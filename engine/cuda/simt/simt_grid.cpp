@@ -53,7 +53,9 @@ void run_grid(const Launch& how, const char* signature, const std::function<void
   const Order order = how.stream == nullptr ? Order{} : static_cast<const Stream*>(how.stream)->order;
   OrderSource blocks(order);
   OrderSource threads(order);
-  Block block(how, kernel, body);
+  // Kept for the next launch: to map a block's stacks takes longer than to run it.
+  thread_local FiberStacks stacks(kThreadsMax);
+  Block block(how, kernel, body, stacks);
   for (const size_t number : blocks.sequence(size_t{how.grid.x} * how.grid.y * how.grid.z))
     block.run(position(number, how.grid), threads);
 }
