@@ -66,8 +66,8 @@ TEST(RmsNormKernel, NormalizesRowsOfAnyWidth) {
 }
 
 TEST(RmsNormKernel, NormalizesRowsThatAThreadHasSeveralGroupsOf) {
-  expect_norm<float, float>(8192, 0);
-  expect_norm<float, float>(8193, 0);
+  expect_norm<float, float>(4096, 0);
+  expect_norm<float, float>(4097, 0);
   expect_norm<float, gpu::Bf16>(16384, 0);
 }
 
@@ -126,7 +126,7 @@ TEST(AddRmsNormKernel, NormalizesWhatItAddsBefore) {
     expect_add_norm<gpu::Bf16, gpu::Bf16>(width, 0, {.has_added_norm = true});
     expect_add_norm<float, float>(width, 1, {.has_added_norm = true, .has_out = false});
   }
-  expect_add_norm<gpu::Bf16, float>(8200, 0, {.has_added_norm = true});
+  expect_add_norm<gpu::Bf16, float>(4104, 0, {.has_added_norm = true});
 }
 
 TEST(AddRmsNormKernel, AddsAlone) {

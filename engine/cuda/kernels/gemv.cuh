@@ -175,12 +175,12 @@ int32_t launch_gemv_of(const Matrix& matrix, const GemvArgs<In, Out>& args, void
       matrix, args);
 }
 
-/// Matrix is Bf16Matrix or a BlockMatrix. More rows read each of theirs for two outputs at once.
+/// Matrix is Bf16Matrix or a BlockMatrix. Many rows read each of theirs for two outputs at once.
 template <typename Matrix, typename In, typename Out>
 int32_t launch_gemv(const Matrix& matrix, const GemvArgs<In, Out>& args, void* stream) {
   if (args.rows == 1) return launch_gemv_of<1, 1>(matrix, args, stream);
   if (args.rows == 2) return launch_gemv_of<2, 1>(matrix, args, stream);
-  if (args.rows <= 4) return launch_gemv_of<4, 2>(matrix, args, stream);
+  if (args.rows <= 4) return launch_gemv_of<4, 1>(matrix, args, stream);
   return launch_gemv_of<kGemvRowsMax, 2>(matrix, args, stream);
 }
 

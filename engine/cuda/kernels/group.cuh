@@ -32,12 +32,21 @@ GPU_DEVICE bool is_whole(const T* at, int32_t left) {
   return left >= kGroup && is_aligned(at);
 }
 
+/// step(0), step(1), ... written out, so that what the index chooses can be in registers, however long a step is.
+template <int32_t kCount, typename Step>
+GPU_DEVICE void unrolled(const Step& step) {
+  [&]<int32_t... kIndex>(std::integer_sequence<int32_t, kIndex...> /*all*/) {
+    (step(kIndex), ...);
+  }
+  (std::make_integer_sequence<int32_t, kCount>());
+}
+
 /// to = the eight elements from `from` on, which is aligned.
 template <typename T>
 GPU_DEVICE void load_aligned(const T* from, float (&to)[kGroup]) {
   for (int32_t first = 0; first < kGroup; first += kPacket<T>) {
     const Packet<T> packet = *reinterpret_cast<const Packet<T>*>(from + first);
-    for (int32_t i = 0; i < kPacket<T>; ++i) to[first + i] = gpu::to_float(packet.values[i]);
+    unrolled<kPacket<T>>([&](int32_t i) { to[first + i] = gpu::to_float(packet.values[i]); });
   }
 }
 
@@ -54,14 +63,14 @@ GPU_DEVICE void store_group(T* to, int32_t left, const float (&from)[kGroup]) {
   if (is_whole(to, left)) {
     for (int32_t first = 0; first < kGroup; first += kPacket<T>) {
       Packet<T> packet;
-      for (int32_t i = 0; i < kPacket<T>; ++i) packet.values[i] = gpu::from_float<T>(from[first + i]);
+      unrolled<kPacket<T>>([&](int32_t i) { packet.values[i] = gpu::from_float<T>(from[first + i]); });
       *reinterpret_cast<Packet<T>*>(to + first) = packet;
     }
     return;
   }
-  for (int32_t i = 0; i < kGroup; ++i) {
+  unrolled<kGroup>([&](int32_t i) {
     if (i < left) to[i] = gpu::from_float<T>(from[i]);
-  }
+  });
 }
 
 /// The same of a part of a row that is all there: a group, or one element.
@@ -80,15 +89,6 @@ GPU_DEVICE void store_whole(T* to, const float (&from)[kGroup]) {
 template <typename T>
 GPU_DEVICE void store_whole(T* to, const float (&from)[1]) {
   *to = gpu::from_float<T>(from[0]);
-}
-
-/// step(0), step(1), ... written out, so that what the index chooses can be in registers, however long a step is.
-template <int32_t kCount, typename Step>
-GPU_DEVICE void unrolled(const Step& step) {
-  [&]<int32_t... kIndex>(std::integer_sequence<int32_t, kIndex...> /*all*/) {
-    (step(kIndex), ...);
-  }
-  (std::make_integer_sequence<int32_t, kCount>());
 }
 
 /// Along x, of kernels whose blocks have one dimension.

@@ -31,8 +31,8 @@ struct AddRmsNormArgs {
   int32_t width = 0;  ///< at most kNormWidthMax
 };
 
-constexpr int32_t kNormThreads = 1024;
-constexpr int32_t kNormGroupsMax = 2;  ///< that a thread holds
+constexpr int32_t kNormThreads = 512;
+constexpr int32_t kNormGroupsMax = 4;  ///< that a thread holds
 constexpr int32_t kNormWidthMax = kNormThreads * kNormGroupsMax * kGroup;
 
 /// A row of a token, spread over the registers of a block: thread i has groups i, i + threads, ...
@@ -122,6 +122,7 @@ template <typename In, typename Out>
 int32_t launch_rms_norm(const RmsNormArgs<In, Out>& args, void* stream) {
   const gpu::Launch how = norm_launch(args.tokens, args.width, sizeof(WarpSums), stream);
   if (args.width <= kNormThreads * kGroup) return gpu::launch<rms_norm_kernel<1, In, Out>>(how, args);
+  if (args.width <= 2 * kNormThreads * kGroup) return gpu::launch<rms_norm_kernel<2, In, Out>>(how, args);
   return gpu::launch<rms_norm_kernel<kNormGroupsMax, In, Out>>(how, args);
 }
 
@@ -129,6 +130,7 @@ template <typename In, typename Out>
 int32_t launch_add_rms_norm(const AddRmsNormArgs<In, Out>& args, void* stream) {
   const gpu::Launch how = norm_launch(args.tokens, args.width, sizeof(AddNormSums), stream);
   if (args.width <= kNormThreads * kGroup) return gpu::launch<add_rms_norm_kernel<1, In, Out>>(how, args);
+  if (args.width <= 2 * kNormThreads * kGroup) return gpu::launch<add_rms_norm_kernel<2, In, Out>>(how, args);
   return gpu::launch<add_rms_norm_kernel<kNormGroupsMax, In, Out>>(how, args);
 }
 
