@@ -58,7 +58,7 @@ void expect_reference(AttentionSpec spec, double error) {
 }
 
 AttentionSpec ragged(int32_t kv_heads, int32_t group, int32_t window = 0) {
-  return {.rows = {{1}, {16}, {17}, {64}, {65}, {130}, {300, 1, 7}},
+  return {.rows = {{1}, {15}, {16}, {17}, {64}, {65}, {130}, {300, 1, 7}},
           .kv_heads = kv_heads,
           .group = group,
           .window = window};

@@ -43,7 +43,7 @@ void expect_reference(AttentionSpec spec) {
 
 /// Prompts from their beginning and from their middle, up to and beyond the edges of tiles, and a decode row.
 AttentionSpec ragged(int32_t kv_heads, int32_t group, int32_t window = 0) {
-  return {.rows = {{1, 1}, {17, 17}, {64, 64}, {65, 65}, {130, 66, 3}, {97, 1}},
+  return {.rows = {{1, 1}, {17, 17}, {64, 64}, {65, 65}, {130, 66, 3}, {94, 32}, {97, 1}},
           .kv_heads = kv_heads,
           .group = group,
           .window = window};

@@ -16,11 +16,9 @@ struct RowLaunch {
   bool overlaps_previous = false;
 };
 
+/// Whether groups of these have a kernel of matrix products.
 template <typename Element, int32_t kHeadDim>
-bool takes_mma(const AttentionShape& shape) {
-  const int32_t group = shape.head_count / shape.kv_head_count;
-  return std::is_same_v<Element, gpu::Bf16> && kHeadDim % 16 == 0 && group >= 4 && group <= kGroupRows;
-}
+constexpr bool kHasMma = std::is_same_v<Element, gpu::Bf16>&& kHeadDim % 16 == 0;
 
 template <auto kKernel, typename Arguments>
 int32_t launch_decode_grid(const Arguments& arguments, RowLaunch how, int32_t splits, int32_t head_sets,
@@ -45,21 +43,22 @@ int32_t launch_decode_sets(const DecodeArguments<Query, Element, Out>& arguments
 
 template <int32_t kHeadDim, typename Query, typename Element, typename Out>
 int32_t launch_decode_parts(const DecodeArguments<Query, Element, Out>& arguments, RowLaunch how, int32_t splits) {
-  if constexpr (kHeadDim % 16 == 0 && std::is_same_v<Element, gpu::Bf16>) {
-    if (takes_mma<Element, kHeadDim>(arguments.shape))
+  const int32_t group = arguments.shape.head_count / arguments.shape.kv_head_count;
+  if constexpr (kHasMma<Element, kHeadDim>) {
+    if (group >= 4 && group <= kGroupRows)
       return launch_decode_grid<decode_attention_mma<kHeadDim, Query, Element, Out>>(
           arguments, how, splits, arguments.shape.kv_head_count, GroupGeometry<kHeadDim>::kThreads,
           sizeof(GroupShared<kHeadDim>));
+  } else if (group == 4) {
+    return launch_decode_sets<kHeadDim, 4>(arguments, how, splits);
   }
-  switch (arguments.shape.head_count / arguments.shape.kv_head_count) {
+  switch (group) {
     case 1:
       return launch_decode_sets<kHeadDim, 1>(arguments, how, splits);
     case 2:
       return launch_decode_sets<kHeadDim, 2>(arguments, how, splits);
     case 3:
       return launch_decode_sets<kHeadDim, 3>(arguments, how, splits);
-    case 4:
-      return launch_decode_sets<kHeadDim, 4>(arguments, how, splits);
     default:
       return launch_decode_sets<kHeadDim, 8>(arguments, how, splits);
   }
