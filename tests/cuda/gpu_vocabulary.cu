@@ -21,7 +21,8 @@ GPU_KERNEL(128) void number(const float* from, Bf16* bf16, Half* half, Fp8* fp8,
   half[at] = rounded<Half>(value);
   fp8[at] = rounded<Fp8>(value);
   packed[at] = pack_bf16(value, -value);
-  floats[at] = rounded<float>(fma(exp2(value), exp(value), log(value)) + tanh(value) * rsqrt(value));
+  floats[at] = static_cast<float>(rounded_product(static_cast<double>(value), 3.0)) + rounded_product(value, 3.0F);
+  floats[at] += rounded<float>(fma(exp2(value), exp(value), log(value)) + tanh(value) * rsqrt(value));
 }
 
 template <typename T>
