@@ -138,6 +138,15 @@ TEST(SyntheticModel, AnswersTheSameWhateverTheThreads) {
   EXPECT_EQ(answer, answer_of("synthetic:tiny", 3));
 }
 
+TEST(SyntheticModel, TellsItsLoadingToTheLastByte) {
+  const auto checkpoint = opened("synthetic:tiny:q4_0");
+  std::vector<int64_t> told;
+  const WatchedCheckpoint watched(*checkpoint, [&told](int64_t bytes) { told.push_back(bytes); });
+  ASSERT_TRUE(load_model(watched, make_cpu_backend({.threads = 1, .isa = "auto"}).value(), 16).ok());
+  EXPECT_EQ(told.size(), 3U);  // the ends and two layers
+  EXPECT_EQ(told.back(), stored_bytes(checkpoint->tensors()));
+}
+
 class SyntheticFamily : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SyntheticFamily, Answers) {
