@@ -1,5 +1,6 @@
 #include "engine/cuda/kernels/dequantize.cuh"
 
+#include <iterator>
 #include <span>
 
 #include <gtest/gtest.h>
@@ -20,6 +21,12 @@ std::vector<uint8_t> random_blocks(TensorType type, int64_t count, Random& rando
       // Wherever d and m are, the exponent is in the upper byte.
       if ((blocks[begin + at + 1] & 0x7cU) == 0x7cU) blocks[begin + at + 1] ^= 0x40U;
     }
+  }
+  if (type != TensorType::kMxfp4) return blocks;
+  // Its exponents at both ends: subnormal scales, and infinite numbers.
+  const uint8_t exponents[] = {0, 1, 2, 254, 255};
+  for (size_t i = 0; i < std::size(exponents) && i * block_bytes < blocks.size(); ++i) {
+    blocks[i * block_bytes] = exponents[i];
   }
   return blocks;
 }
