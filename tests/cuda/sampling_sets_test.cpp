@@ -175,6 +175,17 @@ TEST(SamplingKernels, TakeLogarithmsAsTheLibraryDoes) {
     ASSERT_NEAR(natural_log(x), std::log(x), 1e-15 * std::max(1.0, std::abs(std::log(x))));
 }
 
+TEST(SamplingKernels, CountEqualWeightsExactly) {
+  for (const double weight : {1.0, 0x1.99999ap-4, 0x1p-100}) {
+    for (int32_t count = 1; count < 50000; count += 7) {
+      ASSERT_EQ(count_to_reach(count * weight, weight), count);
+      ASSERT_EQ(count_to_reach(std::nextafter(count * weight, 1e9), weight), count + 1);
+      ASSERT_EQ(index_to_pass(count * weight, weight), count);
+      ASSERT_EQ(index_to_pass(std::nextafter(count * weight, 0.0), weight), count - 1);
+    }
+  }
+}
+
 TEST(SamplingKernels, OrderKeysAsLogits) {
   constexpr float kMax = std::numeric_limits<float>::max();
   const std::vector<float> rising = {kNan, -kInfinity, -kMax, -1.0F, -1e-45F, 0.0F, 1e-45F, 1.0F, kMax, kInfinity};
