@@ -100,6 +100,19 @@ TEST(PrefillAttention, IsTheSameInEveryOrder) {
   for (const gpu::simt::Order& order : gpu::simt::all_orders()) EXPECT_EQ((prefill<64, Bf16>(of, order)), forward);
 }
 
+TEST(PrefillAttention, DoesNotSeeLaterTokens) {
+  // The first token's position is the one but last of a tile of keys.
+  const AttentionCase of = make_case_of<Bf16, Bf16>({.rows = {{94, 32}}});
+  const std::vector<float> before = prefill<64, Bf16>(of);
+  for (const int32_t later : {63, 64, 80, 93}) {
+    AttentionCase changed = of;
+    std::fill_n(changed.values.begin() + static_cast<int64_t>(of.place(0, later, 0)), 64, 1e6F);
+    const std::vector<float> after = prefill<64, Bf16>(changed);
+    const auto first_change = std::mismatch(before.begin(), before.end(), after.begin()).first;
+    EXPECT_EQ((first_change - before.begin()) / 64, later - of.positions[0]);
+  }
+}
+
 /// The last tokens of a case of one row, as a chunk of their own.
 AttentionCase last_tokens(const AttentionCase& of, int32_t tokens) {
   AttentionCase chunk = of;
