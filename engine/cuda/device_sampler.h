@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/batch.h"
 #include "engine/cuda/device.h"
+#include "engine/cuda/packed_arrays.h"
+#include "engine/cuda/sampling_inputs.h"
+#include "engine/cuda/sampling_rows.h"
 #include "engine/cuda/step_inputs.h"
 #include "engine/cuda/step_status.h"
-#include "engine/sampler.h"
 
 namespace sluice::engine::cuda {
 
@@ -18,13 +21,13 @@ struct HeadSize {
   int32_t width = 0;
 };
 
-/// Draws a step's tokens, some rows at a time: their logits are computed on the device and drawn from on the host.
+/// Draws a step's tokens on the device, some rows at a time: the tokens that sample_token() draws from the same logits.
 class DeviceSampler {
  public:
   static constexpr int32_t kRowsMax = 32;  ///< rows whose logits exist at once
 
   /// The device outlives it.
-  explicit DeviceSampler(Device& device) : device_(device) {}
+  explicit DeviceSampler(Device& device) : device_(device), arrays_(device, "what rows are sampled by") {}
 
   /// Room for heads of up to this size.
   Status reserve(const HeadSize& head);
@@ -37,12 +40,27 @@ class DeviceSampler {
                     const ComputeLogits& compute_logits, StepStatus& status);
 
  private:
+  /// What the kernels find of the rows that are uploaded.
+  struct Rows {
+    LogitBatch logits;
+    DrawRows draws;
+    PenaltyRows penalties;
+    LogprobRows logprobs;
+    int32_t* tokens = nullptr;  // [rows] drawn
+  };
+
+  Rows upload(std::span<const SampleRow> samples, int32_t vocab_size, StepStatus& status);
+  void draw(const Rows& rows, StepStatus& status);
+  void collect(int32_t rows, StepOutput& output, StepStatus& status);
+
   Device& device_;
+  int32_t vocab_size_max_ = 0;
   DeviceBuffer gathered_;
-  DeviceBuffer logits_;
-  std::vector<float> host_logits_;  // [kRowsMax, vocab_size]
-  std::vector<float> block_tops_;   // of one row
-  SamplerScratch scratch_;
+  DeviceBuffer logits_;   // float [kRowsMax, vocab_size]
+  DeviceBuffer room_;     // of CandidateRoom, a block per row
+  DeviceBuffer results_;  // Results
+  SamplingInputs sampling_;
+  PackedArrays arrays_;
 };
 
 }  // namespace sluice::engine::cuda

@@ -53,22 +53,24 @@ Status DeviceWeights::copy_rows(const StoredTensor& tensor, std::byte* to) {
   constexpr int64_t kRunElements = int64_t{4} << 20;
   const int64_t length = tensor.row_length();
   const int64_t run = std::max<int64_t>(kRunElements / length, 1);
+  std::vector<std::byte> made;
   std::vector<float> values;
   std::vector<uint16_t> halves;
   for (int64_t first = 0; first < tensor.row_count(); first += run) {
-    const StoredTensor rows = tensor.rows(first, std::min(run, tensor.row_count() - first));
-    values.resize(static_cast<size_t>(rows.row_count() * length));
-    dequantize(rows.type, rows.data, values);
+    const int64_t rows = std::min(run, tensor.row_count() - first);
+    const std::span<const std::byte> stored = tensor.read_rows(first, rows, made);
+    values.resize(static_cast<size_t>(rows * length));
+    dequantize(tensor.type, stored, values);
     const void* from = values.data();
     if (element_ == Element::kBf16) {
       halves.resize(values.size());
       std::transform(values.begin(), values.end(), halves.begin(), float_to_bf16);
       from = halves.data();
     }
-    const int64_t bytes = rows.row_count() * length * element_bytes(element_);
+    const int64_t bytes = rows * length * element_bytes(element_);
     SLUICE_RETURN_IF_ERROR(device_.copy_in(to, from, bytes));
     to += bytes;
-    if (tensor.is_mapped) MappedFile::drop_pages(rows.data);
+    if (tensor.is_mapped) MappedFile::drop_pages(stored);
   }
   return {};
 }

@@ -1,22 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/status.h"
 #include "engine/batch.h"
 #include "engine/cuda/device.h"
+#include "engine/cuda/packed_arrays.h"
 
 namespace sluice::engine::cuda {
 
-/// A batch's numbers in device memory, copied there at once. What its pointers show is shaped as in Batch, of the last
-/// batch that was uploaded.
+/// A batch's numbers in device memory, shaped as in Batch, of the last batch that was uploaded.
 class StepInputs {
  public:
   /// The device outlives it.
-  explicit StepInputs(Device& device) : device_(device) {}
+  explicit StepInputs(Device& device) : arrays_(device, "the inputs of a step") {}
 
-  /// Takes more device memory when a batch is larger than all before it.
   Status upload(const Batch& batch);
 
   const int32_t* token_ids() const { return at(token_ids_); }
@@ -29,20 +27,18 @@ class StepInputs {
   const int32_t* sampled_tokens() const { return at(sampled_tokens_); }  // [samples] SampleRow::token_index
 
  private:
-  const int32_t* at(size_t offset) const { return memory_.as<const int32_t>() + offset; }
-  size_t put(const std::vector<int32_t>& values);
+  const int32_t* at(PackedArrays::Place place) const { return arrays_.at<const int32_t>(place); }
 
-  Device& device_;
-  DeviceBuffer memory_;
-  std::vector<int32_t> staged_;
-  size_t token_ids_ = 0;
-  size_t positions_ = 0;
-  size_t slots_ = 0;
-  size_t row_begin_ = 0;
-  size_t context_lengths_ = 0;
-  size_t table_begin_ = 0;
-  size_t block_ids_ = 0;
-  size_t sampled_tokens_ = 0;
+  PackedArrays arrays_;
+  PackedArrays::Place token_ids_;
+  PackedArrays::Place positions_;
+  PackedArrays::Place slots_;
+  PackedArrays::Place row_begin_;
+  PackedArrays::Place context_lengths_;
+  PackedArrays::Place table_begin_;
+  PackedArrays::Place block_ids_;
+  PackedArrays::Place sampled_tokens_;
+  std::vector<int32_t> sampled_;
   int32_t token_count_ = 0;
   int32_t table_size_ = 0;  // of one group
 };
