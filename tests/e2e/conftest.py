@@ -106,6 +106,13 @@ class Daemon:
             assert time.monotonic() < deadline, f"not idle: {load}"
             time.sleep(0.01)
 
+    def wait_counted(self, requests, seconds=5):
+        """Until so many requests have ended in the metrics: a client has its answer a moment before that."""
+        deadline = time.monotonic() + seconds * PATIENCE
+        while sum(value for name, value in self.metrics().items() if name.startswith("sluice_requests_total{")) < requests:
+            assert time.monotonic() < deadline, f"{requests} requests were not counted"
+            time.sleep(0.01)
+
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
 

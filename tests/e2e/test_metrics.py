@@ -76,6 +76,7 @@ def test_metrics_never_hold_nan_and_stay_right_when_idle(server):
         assert "NaN" not in text and "nan" not in text.split("# ")[0]
         assert all("Inf" not in line or 'le="+Inf"' in line for line in text.splitlines())
         complete(server.stub, "Hi", max_tokens=4, bias=FORCE_NO)
+    server.wait_counted(2)
     server.wait_idle()
     metrics = server.metrics()
     assert metrics["sluice_requests_running"] == metrics["sluice_requests_waiting"] == 0
