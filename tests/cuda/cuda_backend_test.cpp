@@ -1,0 +1,74 @@
+#include "engine/cuda/cuda_backend.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/cuda/host_device.h"
+#include "tests/engine/sequence_runner.h"
+
+namespace sluice::engine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+Status load(const std::string& model, const ExecutorShape& shape, int64_t device_bytes) {
+  cuda::HostDevice device(device_bytes);
+  const std::string path = SLUICE_SOURCE_DIR "/tests/data/tiny/" + model;
+  const auto executor = make_executor(path, shape, make_cuda_backend(device, {}));
+  return executor.ok() ? Status() : executor.status();
+}
+
+constexpr int64_t kRoomy = int64_t{256} << 20;
+const ExecutorShape kShape{.block_count = 8, .tokens_max = 64, .kv_type = KvType::kBf16};
+
+TEST(CudaBackend, LoadsWhatFits) {
+  EXPECT_TRUE(load("llama", kShape, kRoomy).ok());
+}
+
+TEST(CudaBackend, RefusesAModelThatDoesntFitWithTheNumbers) {
+  const Status refused = load("llama", kShape, 100'000);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(),
+              MatchesRegex(".*no [0-9]+ bytes of device memory for [a-z ]+: [0-9]+ of 100000 are free"));
+}
+
+TEST(CudaBackend, RefusesACacheThatDoesntFit) {
+  ExecutorShape shape = kShape;
+  shape.block_count = 1 << 20;
+  const Status refused = load("llama", shape, kRoomy);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.message(), HasSubstr("for the KV cache"));
+}
+
+TEST(CudaBackend, RefusesATypeOfCacheWithoutKernels) {
+  ExecutorShape shape = kShape;
+  shape.kv_type = KvType::kInt8;
+  EXPECT_EQ(load("llama", shape, kRoomy).message(), "kv.dtype int8 can't be had on CUDA; use bf16 or f16");
+}
+
+TEST(CudaBackend, RefusesBlocksThatCopiesDontFit) {
+  ExecutorShape shape = kShape;
+  shape.block_size = 4;
+  EXPECT_EQ(load("llama", shape, kRoomy).message(), "kv.block_size 4 can't be had on CUDA; use a multiple of 8");
+}
+
+TEST(CudaBackend, RefusesModelsWithExperts) {
+  EXPECT_THAT(load("mixtral", kShape, kRoomy).message(), HasSubstr("experts don't run on CUDA yet"));
+}
+
+TEST(HostDevice, GivesBackWhatDies) {
+  cuda::HostDevice device(1000);
+  {
+    const auto buffer = cuda::DeviceBuffer::allocate(device, 600, "a test");
+    ASSERT_TRUE(buffer.ok());
+    EXPECT_EQ(device.memory().free, 400);
+    EXPECT_FALSE(cuda::DeviceBuffer::allocate(device, 401, "a test").ok());
+  }
+  EXPECT_EQ(device.memory().free, 1000);
+}
+
+}  // namespace
+}  // namespace sluice::engine

@@ -1,0 +1,39 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/host_device.h"
+#include "tests/engine/sequence_runner.h"
+#include "tests/reference/real_model.h"
+
+// The default model on GPU kernels in simulation, with weights, cache and what goes into products as bf16.
+
+namespace sluice::engine {
+namespace {
+
+using nlohmann::json;
+
+TEST(DefaultModelOnSimulatedGpu, DrawsTheReferencesFirstTokens) {
+  constexpr int32_t kTokens = 8;
+  cuda::HostDevice device(int64_t{1} << 30);
+  const ExecutorShape shape{.block_count = 8, .tokens_max = 64, .kv_type = KvType::kBf16};
+  auto executor = make_executor(model_path("SmolLM2-135M-Instruct.Q4_1.gguf"), shape, make_cuda_backend(device, {}));
+  ASSERT_TRUE(executor.ok()) << executor.status() << "; ./quickstart fetches the model";
+
+  const json cases = reference_of("smollm2").at("cases");
+  const json& example = *std::min_element(
+      cases.begin(), cases.end(), [](const json& a, const json& b) { return a.at("ids").size() < b.at("ids").size(); });
+  const TestSequence result = SequenceRunner(**executor, shape).generate(example.at("ids"), kTokens);
+  for (size_t i = 0; i < kTokens; ++i) {
+    const json& row = example.at("greedy")[i];  // token, log-probability, its lead over the second
+    EXPECT_EQ(result.samples[i].token, row[0]) << "token " << i << ", lead " << row[2];
+    EXPECT_NEAR(result.samples[i].logprob, row[1].get<float>(), 0.05) << "token " << i;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine
