@@ -1,5 +1,8 @@
 #include "engine/stored_tensor.h"
 
+#include <limits>
+#include <string>
+
 #include "base/check.h"
 
 namespace sluice::engine {
@@ -30,6 +33,16 @@ StoredTensor StoredTensor::rows(int64_t first, int64_t count) const {
   const int64_t row_bytes = tensor_bytes(type, row_length());
   part.data = data.subspan(static_cast<size_t>(first * row_bytes), static_cast<size_t>(count * row_bytes));
   return part;
+}
+
+Status StoredTensor::check_is_matrix(int64_t length) const {
+  const std::string text(name);
+  if (shape.size() != 2) return invalid_argument("tensor " + text + " is not a matrix");
+  if (row_length() != length)
+    return invalid_argument("tensor " + text + " has rows of another length than its neighbour");
+  constexpr int64_t kRowsMax = std::numeric_limits<int32_t>::max() / 4;
+  if (row_length() > kRowsMax || row_count() > kRowsMax) return invalid_argument("tensor " + text + " is too large");
+  return {};
 }
 
 }  // namespace sluice::engine

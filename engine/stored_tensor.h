@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine {
@@ -34,6 +35,9 @@ struct StoredTensor {
   int64_t row_length() const { return shape[0]; }
   int64_t row_count() const;
   int64_t bytes() const { return tensor_bytes(type, row_length() * row_count()); }
+
+  /// INVALID_ARGUMENT names the tensor unless it is a matrix with rows of `length` that a backend can count with int32.
+  Status check_is_matrix(int64_t length) const;
 
   /// The bytes of rows [first, first + count), which exist: a part of `data`, or they are made in `made`.
   std::span<const std::byte> read_rows(int64_t first, int64_t count, std::vector<std::byte>& made) const;

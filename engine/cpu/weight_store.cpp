@@ -1,7 +1,6 @@
 #include "engine/cpu/weight_store.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -9,22 +8,6 @@
 #include "engine/stored_tensor.h"
 
 namespace sluice::engine::cpu {
-namespace {
-
-Status check_matrix_part(const StoredTensor& tensor, int64_t length) {
-  const std::string name(tensor.name);
-  if (tensor.shape.size() != 2) return invalid_argument("tensor " + name + " is not a matrix");
-  if (tensor.row_length() != length)
-    return invalid_argument("tensor " + name + " has rows of another length than its neighbour");
-  constexpr int64_t kRowsMax = std::numeric_limits<int32_t>::max() / 4;
-  if (tensor.row_length() > kRowsMax || tensor.row_count() > kRowsMax) {
-    return invalid_argument("tensor " + name + " is too large");
-  }
-  return Status();
-}
-
-}  // namespace
-
 Result<std::byte*> WeightStore::allocate(int64_t bytes) {
   constexpr size_t kSlabBytes = size_t{64} << 20;
   // Kernels prefetch a little past the end of what they read; harmless, but whole cache lines keep panels from sharing
@@ -66,7 +49,7 @@ Result<MatrixId> WeightStore::add_matrix(std::span<const StoredTensor* const> pa
   PackedMatrix matrix;
   matrix.length = static_cast<int32_t>(parts.front()->row_length());
   for (const StoredTensor* tensor : parts) {
-    SLUICE_RETURN_IF_ERROR(check_matrix_part(*tensor, matrix.length));
+    SLUICE_RETURN_IF_ERROR(tensor->check_is_matrix(matrix.length));
     PackedPart part{.type = tensor->type,
                     .row_begin = matrix.row_count,
                     .row_count = static_cast<int32_t>(tensor->row_count()),

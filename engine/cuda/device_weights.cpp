@@ -10,29 +10,13 @@
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
-namespace {
-
-Status check_part(const StoredTensor& tensor, int64_t length) {
-  const std::string name(tensor.name);
-  if (tensor.shape.size() != 2) return invalid_argument("tensor " + name + " is not a matrix");
-  if (tensor.row_length() != length)
-    return invalid_argument("tensor " + name + " has rows of another length than its neighbour");
-  constexpr int64_t kRowsMax = std::numeric_limits<int32_t>::max() / 4;
-  if (tensor.row_length() > kRowsMax || tensor.row_count() > kRowsMax) {
-    return invalid_argument("tensor " + name + " is too large");
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> parts) {
   DeviceMatrix matrix;
   matrix.length = static_cast<int32_t>(parts.front()->row_length());
   matrix.parts = static_cast<int32_t>(parts.size());
   int64_t rows = 0;
   for (const StoredTensor* tensor : parts) {
-    SLUICE_RETURN_IF_ERROR(check_part(*tensor, matrix.length));
+    SLUICE_RETURN_IF_ERROR(tensor->check_is_matrix(matrix.length));
     rows += tensor->row_count();
   }
   if (rows > std::numeric_limits<int32_t>::max()) return invalid_argument("a matrix has too many rows");

@@ -13,7 +13,6 @@ Status StepInputs::upload(const Batch& batch) {
   positions_ = arrays_.put(batch.positions);
   slots_ = arrays_.put(batch.slots);
   row_begin_ = arrays_.put(batch.row_begin);
-  context_lengths_ = arrays_.put(batch.context_lengths);
   table_begin_ = arrays_.put(batch.table_begin);
   block_ids_ = arrays_.put(batch.block_ids);
   sampled_tokens_ = arrays_.put(sampled_);

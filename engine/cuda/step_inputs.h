@@ -21,7 +21,6 @@ class StepInputs {
   const int32_t* positions() const { return at(positions_); }
   const int32_t* slots(int32_t group) const { return at(slots_) + int64_t{group} * token_count_; }
   const int32_t* row_begin() const { return at(row_begin_); }
-  const int32_t* context_lengths() const { return at(context_lengths_); }
   const int32_t* table_begin() const { return at(table_begin_); }
   const int32_t* block_ids(int32_t group) const { return at(block_ids_) + int64_t{group} * table_size_; }
   const int32_t* sampled_tokens() const { return at(sampled_tokens_); }  // [samples] SampleRow::token_index
@@ -34,7 +33,6 @@ class StepInputs {
   PackedArrays::Place positions_;
   PackedArrays::Place slots_;
   PackedArrays::Place row_begin_;
-  PackedArrays::Place context_lengths_;
   PackedArrays::Place table_begin_;
   PackedArrays::Place block_ids_;
   PackedArrays::Place sampled_tokens_;
