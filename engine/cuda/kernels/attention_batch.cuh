@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/thread_number.cuh"
 
 /// What the attention kernels are given: a ragged batch of rows, in device memory, and one layer's paged cache.
 namespace sluice::engine::cuda {
@@ -94,10 +95,6 @@ constexpr float kNoScore = -__builtin_inff();
 /// Of a part of a softmax, or a key, below a new top: 0 where there is none, also while there is no top.
 GPU_DEVICE float weight_of(float score, float top) {
   return score == kNoScore ? 0.0F : gpu::exp2(score - top);
-}
-
-GPU_DEVICE int32_t thread_number() {
-  return static_cast<int32_t>(gpu::thread_index().x);
 }
 
 }  // namespace sluice::engine::cuda

@@ -24,7 +24,7 @@ void dequantize_kernel(DequantizeArgs<Out> args) {
   constexpr int32_t kGroups = BlockFormat<kType>::kElements / kGroup;
   gpu::wait_for_previous_kernel();
   gpu::start_next_kernel();
-  const int64_t group = int64_t{block_in_grid()} * threads_in_block() + thread_in_block();
+  const int64_t group = int64_t{block_in_grid()} * threads_in_block() + thread_number();
   const int64_t at = group / kGroups;
   if (at >= args.block_count) return;
   const QuantBlock<kType> block{args.blocks + at * BlockFormat<kType>::kBytes};

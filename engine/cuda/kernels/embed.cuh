@@ -28,7 +28,7 @@ void embed_kernel(EmbedArgs<Stored, Out> args) {
   const int32_t token = block_in_grid();
   const Stored* from = args.table + int64_t{args.token_ids[token]} * args.width;
   Out* to = args.out + int64_t{token} * args.width;
-  for (int32_t at = thread_in_block() * kGroup; at < args.width; at += threads_in_block() * kGroup) {
+  for (int32_t at = thread_number() * kGroup; at < args.width; at += threads_in_block() * kGroup) {
     float values[kGroup];
     load_group(from + at, args.width - at, values);
     for (float& value : values) value *= args.scale;

@@ -41,7 +41,7 @@ void gate_kernel(GateArgs<In, Out> args) {
   gpu::start_next_kernel();
   const int64_t token = block_in_grid();
   const int32_t chunk = static_cast<int32_t>(gpu::block_index().y);
-  const int32_t at = (chunk * threads_in_block() + thread_in_block()) * kGroup;
+  const int32_t at = (chunk * threads_in_block() + thread_number()) * kGroup;
   const int32_t left = args.width - at;
   if (left <= 0) return;
   const In* gate_row = args.gate_up + token * 2 * args.width;

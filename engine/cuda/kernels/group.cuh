@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/thread_number.cuh"
 
 // Rows are read and written in groups of eight elements, one or two instructions of 16 bytes where the group lies whole
 // and aligned, else element by element. What a group holds doesn't depend on which it was.
@@ -91,10 +92,6 @@ GPU_DEVICE void store_whole(T* to, const float (&from)[1]) {
   *to = gpu::from_float<T>(from[0]);
 }
 
-/// Along x, of kernels whose blocks have one dimension.
-GPU_DEVICE int32_t thread_in_block() {
-  return static_cast<int32_t>(gpu::thread_index().x);
-}
 GPU_DEVICE int32_t threads_in_block() {
   return static_cast<int32_t>(gpu::block_size().x);
 }

@@ -40,7 +40,7 @@ template <int32_t kGroups>
 struct HeldRow {
   float values[kGroups][kGroup];
 
-  GPU_DEVICE static int32_t place(int32_t group) { return (group * threads_in_block() + thread_in_block()) * kGroup; }
+  GPU_DEVICE static int32_t place(int32_t group) { return (group * threads_in_block() + thread_number()) * kGroup; }
 
   template <typename T>
   GPU_DEVICE void load(const T* row, int32_t width) {

@@ -143,7 +143,7 @@ GPU_KERNEL(kRopeThreads)
 void rope_cache_kernel(RopeCacheArgs<In, Query, Cached> args, int32_t lanes) {
   gpu::wait_for_previous_kernel();
   gpu::start_next_kernel();
-  const int32_t place = (block_in_grid() * threads_in_block() + thread_in_block()) / lanes;
+  const int32_t place = (block_in_grid() * threads_in_block() + thread_number()) / lanes;
   const int32_t heads = args.heads + 2 * args.kv_heads;
   const int32_t token = place / heads;
   const int32_t head = place % heads;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/thread_number.cuh"
 #include "engine/cuda/sampling_rows.h"
 
 namespace sluice::engine::cuda {
@@ -39,10 +40,6 @@ GPU_DEVICE int32_t weight_chunks(int32_t count) {
 /// What a launch of a kernel with SamplingMemory asks for.
 constexpr size_t sampling_shared_bytes(int32_t vocab_size) {
   return sizeof(SamplingMemory) + static_cast<size_t>(vocab_size / kWeightChunk + 1) * sizeof(double);
-}
-
-GPU_DEVICE int32_t thread_number() {
-  return static_cast<int32_t>(gpu::thread_index().x);
 }
 
 GPU_DEVICE int32_t least(int32_t a, int32_t b) {
