@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,9 +36,22 @@ struct Product {
   bool adds = false;  ///< to what is in `out`; then there is no bias
 };
 
+/// A point in what a device does, which this machine can wait for. The device that made it outlives it.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+};
+
+/// Work of a device that was recorded once, to be run as often as one likes. The device that made it, and all memory
+/// that the work names, outlive it.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+};
+
 /// Memory that computes: a GPU, or for tests this machine's own memory with kernels in simulation. Copies, kernels
-/// launched on stream() and products are done in the order they are asked for; synchronize() waits for all of them. One
-/// caller thread.
+/// launched on stream() and products are done in the order they are asked for, some time after the call; what is said
+/// of each tells when its memory may be touched. One caller thread.
 class Device {
  public:
   virtual ~Device() = default;
@@ -47,38 +61,59 @@ class Device {
   /// At least 256-byte aligned, zeroed. RESOURCE_EXHAUSTED names `purpose`, what is asked for and what is free.
   virtual Result<void*> allocate(int64_t bytes, const std::string& purpose) = 0;
   virtual void release(void* memory) = 0;
+  /// Memory of this machine that the device reads and writes by itself (pinned), zeroed. Errors as allocate()'s.
+  virtual Result<void*> allocate_host(int64_t bytes, const std::string& purpose) = 0;
+  virtual void release_host(void* memory) = 0;
 
   /// `from` may be reused when the call returns.
   virtual Status copy_in(void* device_to, const void* from, int64_t bytes) = 0;
   /// Waits until the bytes are there.
   virtual Status copy_out(void* to, const void* device_from, int64_t bytes) = 0;
+  /// Between memory of allocate_host() and the device's, without waiting: the host's bytes are left alone until an
+  /// event that is recorded after this is reached.
+  virtual Status enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) = 0;
+  virtual Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) = 0;
   virtual Status multiply(const Product& product) = 0;
+
+  virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;
+  /// The event is reached when all that was asked for before is done. Recorded again, it stands for the later point.
+  virtual Status record(DeviceEvent& event) = 0;
+  /// Until the event is reached; at once when it was never recorded. A failure of what was asked for may show here.
+  virtual Status wait(DeviceEvent& event) = 0;
+  /// Until all that was asked for is done.
   virtual Status synchronize() = 0;
+
+  /// Between these two calls kernels, products and enqueued copies are kept instead of done; nothing else may be asked
+  /// for. Addresses, sizes and grids are those of the recording, bytes those found when it is run.
+  virtual Status begin_recording() = 0;
+  virtual Result<std::unique_ptr<DeviceGraph>> end_recording() = 0;
+  virtual Status run(DeviceGraph& graph) = 0;
 
   /// For gpu::Launch.
   virtual void* stream() = 0;
 };
 
-/// Memory of a device, given back when this dies. The device outlives it.
-class DeviceBuffer {
+/// Memory of a device, or of this machine for one, given back when this dies. The device outlives it.
+template <Result<void*> (Device::*kAllocate)(int64_t, const std::string&), void (Device::*kRelease)(void*)>
+class OwnedMemory {
  public:
-  DeviceBuffer() = default;
-  static Result<DeviceBuffer> allocate(Device& device, int64_t bytes, const std::string& purpose) {
-    SLUICE_ASSIGN_OR_RETURN(void* memory, device.allocate(bytes, purpose));
-    return DeviceBuffer(device, memory, bytes);
+  OwnedMemory() = default;
+  static Result<OwnedMemory> allocate(Device& device, int64_t bytes, const std::string& purpose) {
+    SLUICE_ASSIGN_OR_RETURN(void* memory, (device.*kAllocate)(bytes, purpose));
+    return OwnedMemory(device, memory, bytes);
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept
+  OwnedMemory(OwnedMemory&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)),
         memory_(std::exchange(other.memory_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+  OwnedMemory& operator=(OwnedMemory&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~DeviceBuffer() {
-    if (memory_ != nullptr) device_->release(memory_);
+  ~OwnedMemory() {
+    if (memory_ != nullptr) (device_->*kRelease)(memory_);
   }
 
   int64_t bytes() const { return bytes_; }
@@ -88,11 +123,15 @@ class DeviceBuffer {
   }
 
  private:
-  DeviceBuffer(Device& device, void* memory, int64_t bytes) : device_(&device), memory_(memory), bytes_(bytes) {}
+  OwnedMemory(Device& device, void* memory, int64_t bytes) : device_(&device), memory_(memory), bytes_(bytes) {}
 
   Device* device_ = nullptr;
   void* memory_ = nullptr;
   int64_t bytes_ = 0;
 };
+
+using DeviceBuffer = OwnedMemory<&Device::allocate, &Device::release>;
+/// Pinned.
+using HostBuffer = OwnedMemory<&Device::allocate_host, &Device::release_host>;
 
 }  // namespace sluice::engine::cuda

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
@@ -37,64 +39,9 @@ float dot(const float* a, const float* b, size_t count) {
   return sum;
 }
 
-}  // namespace
-
-HostDevice::~HostDevice() {
-  for (const auto& [memory, bytes] : sizes_) ::operator delete(const_cast<std::byte*>(memory), kAlignment);
-}
-
-Result<void*> HostDevice::allocate(int64_t bytes, const std::string& purpose) {
-  SLUICE_CHECK(bytes > 0);
-  if (bytes > total_ - used_) {
-    return resource_exhausted("no " + std::to_string(bytes) + " bytes of device memory for " + purpose + ": " +
-                              std::to_string(total_ - used_) + " of " + std::to_string(total_) + " are free");
-  }
-  auto* memory = static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes), kAlignment, std::nothrow));
-  if (memory == nullptr) {
-    return resource_exhausted("this machine has no " + std::to_string(bytes) + " bytes for " + purpose);
-  }
-  std::memset(memory, 0, static_cast<size_t>(bytes));
-  used_ += bytes;
-  sizes_.emplace(memory, bytes);
-  return static_cast<void*>(memory);
-}
-
-void HostDevice::release(void* memory) {
-  const auto found = sizes_.find(static_cast<const std::byte*>(memory));
-  SLUICE_CHECK(found != sizes_.end());
-  used_ -= found->second;
-  sizes_.erase(found);
-  ::operator delete(memory, kAlignment);
-}
-
-/// A copy or a product beyond what was allocated is a bug that a GPU may not notice.
-void HostDevice::check_inside(const void* memory, int64_t bytes) const {
-  const auto* begin = static_cast<const std::byte*>(memory);
-  auto after = sizes_.upper_bound(begin);
-  SLUICE_CHECK(after != sizes_.begin());
-  const auto& [start, size] = *--after;
-  SLUICE_CHECK(begin + bytes <= start + size);
-}
-
-Status HostDevice::copy_in(void* device_to, const void* from, int64_t bytes) {
-  check_inside(device_to, bytes);
-  std::memcpy(device_to, from, static_cast<size_t>(bytes));
-  return {};
-}
-
-Status HostDevice::copy_out(void* to, const void* device_from, int64_t bytes) {
-  check_inside(device_from, bytes);
-  std::memcpy(to, device_from, static_cast<size_t>(bytes));
-  return {};
-}
-
-Status HostDevice::multiply(const Product& product) {
-  SLUICE_CHECK(product.bias == nullptr || !product.adds);
+void multiply_now(const Product& product) {
   const int64_t inputs = product.inputs;
   const int64_t outputs = product.outputs;
-  check_inside(product.in, product.rows * inputs * element_bytes(product.element));
-  check_inside(product.matrix, outputs * inputs * element_bytes(product.element));
-  check_inside(product.out, product.rows * outputs * element_bytes(Element::kF32));
   std::vector<float> in(static_cast<size_t>(product.rows * inputs));
   std::vector<float> matrix_row(static_cast<size_t>(inputs));
   load(product.element, product.in, 0, in);
@@ -106,6 +53,168 @@ Status HostDevice::multiply(const Product& product) {
       out = before + dot(&in[static_cast<size_t>(row * inputs)], matrix_row.data(), matrix_row.size());
     }
   }
+}
+
+/// Reached when so much of all that was ever asked for is done.
+class HostEvent final : public DeviceEvent {
+ public:
+  uint64_t count = 0;
+};
+
+class HostGraph final : public DeviceGraph {
+ public:
+  explicit HostGraph(std::vector<std::function<void()>> work) : work_(std::move(work)) {}
+  const std::vector<std::function<void()>>& work() const { return work_; }
+
+ private:
+  std::vector<std::function<void()>> work_;
+};
+
+}  // namespace
+
+HostDevice::~HostDevice() {
+  for (const Pieces* pieces : {&device_memory_, &host_memory_}) {
+    for (const auto& [memory, bytes] : pieces->sizes) ::operator delete(const_cast<std::byte*>(memory), kAlignment);
+  }
+}
+
+bool HostDevice::Pieces::contains(const void* memory, int64_t size) const {
+  const auto* begin = static_cast<const std::byte*>(memory);
+  auto after = sizes.upper_bound(begin);
+  if (after == sizes.begin()) return false;
+  const auto& [start, piece_size] = *--after;
+  return begin + size <= start + piece_size;
+}
+
+Result<void*> HostDevice::allocate_in(Pieces& pieces, int64_t bytes, const std::string& purpose) {
+  SLUICE_CHECK(bytes > 0 && !is_recording_);
+  auto* memory = static_cast<std::byte*>(::operator new(static_cast<size_t>(bytes), kAlignment, std::nothrow));
+  if (memory == nullptr) {
+    return resource_exhausted("this machine has no " + std::to_string(bytes) + " bytes for " + purpose);
+  }
+  std::memset(memory, 0, static_cast<size_t>(bytes));
+  pieces.bytes += bytes;
+  pieces.sizes.emplace(memory, bytes);
+  ++allocation_count_;
+  return static_cast<void*>(memory);
+}
+
+void HostDevice::release_in(Pieces& pieces, void* memory) {
+  run_until(done_count_ + queue_.size());
+  const auto found = pieces.sizes.find(static_cast<const std::byte*>(memory));
+  SLUICE_CHECK(found != pieces.sizes.end());
+  pieces.bytes -= found->second;
+  pieces.sizes.erase(found);
+  ::operator delete(memory, kAlignment);
+}
+
+Result<void*> HostDevice::allocate(int64_t bytes, const std::string& purpose) {
+  if (bytes > memory().free) {
+    return resource_exhausted("no " + std::to_string(bytes) + " bytes of device memory for " + purpose + ": " +
+                              std::to_string(memory().free) + " of " + std::to_string(total_) + " are free");
+  }
+  return allocate_in(device_memory_, bytes, purpose);
+}
+
+void HostDevice::release(void* memory) {
+  release_in(device_memory_, memory);
+}
+
+Result<void*> HostDevice::allocate_host(int64_t bytes, const std::string& purpose) {
+  return allocate_in(host_memory_, bytes, purpose);
+}
+
+void HostDevice::release_host(void* memory) {
+  release_in(host_memory_, memory);
+}
+
+void HostDevice::enqueue(Work work) {
+  queue_.push_back(std::move(work));
+}
+
+/// Does what was asked for, up to the given count of all that ever was.
+void HostDevice::run_until(uint64_t count) {
+  SLUICE_CHECK(!is_recording_);
+  size_t taken = 0;
+  for (; done_count_ < count; ++done_count_) queue_.at(taken++)();
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken));
+}
+
+Status HostDevice::copy_in(void* device_to, const void* from, int64_t bytes) {
+  SLUICE_CHECK(device_memory_.contains(device_to, bytes));
+  SLUICE_RETURN_IF_ERROR(synchronize());
+  std::memcpy(device_to, from, static_cast<size_t>(bytes));
+  return {};
+}
+
+Status HostDevice::copy_out(void* to, const void* device_from, int64_t bytes) {
+  SLUICE_CHECK(device_memory_.contains(device_from, bytes));
+  SLUICE_RETURN_IF_ERROR(synchronize());
+  std::memcpy(to, device_from, static_cast<size_t>(bytes));
+  return {};
+}
+
+// A copy or a product beyond what was allocated is a bug that a GPU may not notice.
+
+Status HostDevice::enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) {
+  SLUICE_CHECK(device_memory_.contains(device_to, bytes) && host_memory_.contains(host_from, bytes));
+  enqueue([=] { std::memcpy(device_to, host_from, static_cast<size_t>(bytes)); });
+  return {};
+}
+
+Status HostDevice::enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) {
+  SLUICE_CHECK(host_memory_.contains(host_to, bytes) && device_memory_.contains(device_from, bytes));
+  enqueue([=] { std::memcpy(host_to, device_from, static_cast<size_t>(bytes)); });
+  return {};
+}
+
+Status HostDevice::multiply(const Product& product) {
+  SLUICE_CHECK(product.bias == nullptr || !product.adds);
+  const int64_t inputs = product.inputs;
+  const int64_t outputs = product.outputs;
+  const int64_t bytes = element_bytes(product.element);
+  SLUICE_CHECK(device_memory_.contains(product.in, product.rows * inputs * bytes));
+  SLUICE_CHECK(device_memory_.contains(product.matrix, outputs * inputs * bytes));
+  SLUICE_CHECK(device_memory_.contains(product.out, product.rows * outputs * element_bytes(Element::kF32)));
+  enqueue([product] { multiply_now(product); });
+  return {};
+}
+
+Result<std::unique_ptr<DeviceEvent>> HostDevice::make_event() {
+  return std::unique_ptr<DeviceEvent>(std::make_unique<HostEvent>());
+}
+
+Status HostDevice::record(DeviceEvent& event) {
+  SLUICE_CHECK(!is_recording_);
+  static_cast<HostEvent&>(event).count = done_count_ + queue_.size();
+  return {};
+}
+
+Status HostDevice::wait(DeviceEvent& event) {
+  run_until(static_cast<HostEvent&>(event).count);
+  return {};
+}
+
+Status HostDevice::synchronize() {
+  run_until(done_count_ + queue_.size());
+  return {};
+}
+
+Status HostDevice::begin_recording() {
+  SLUICE_RETURN_IF_ERROR(synchronize());
+  is_recording_ = true;
+  return {};
+}
+
+Result<std::unique_ptr<DeviceGraph>> HostDevice::end_recording() {
+  SLUICE_CHECK(is_recording_);
+  is_recording_ = false;
+  return std::unique_ptr<DeviceGraph>(std::make_unique<HostGraph>(std::exchange(queue_, {})));
+}
+
+Status HostDevice::run(DeviceGraph& graph) {
+  SLUICE_CHECK(!is_recording_);
+  for (const Work& work : static_cast<const HostGraph&>(graph).work()) enqueue(work);
   return {};
 }
 

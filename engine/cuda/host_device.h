@@ -1,41 +1,79 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/cuda/device.h"
+#include "engine/cuda/simt/simt_order.h"
 
 namespace sluice::engine::cuda {
 
-/// A device of this machine's memory: kernels run in the SIMT simulation and products in plain loops, with the results
-/// there before a call returns. Slow, and exact about what a GPU would let pass: it is for tests.
+/// A device of this machine's memory: kernels run in the SIMT simulation and products in plain loops. Slow, and exact
+/// about what a GPU would let pass: it is for tests. What is asked for is done when somebody waits and not before, so
+/// that memory which is touched too early shows.
 class HostDevice final : public Device {
  public:
-  /// `bytes` is what it has in all. `stream` is handed to the simulation (simt::Stream), may be null.
-  explicit HostDevice(int64_t bytes, void* stream = nullptr) : total_(bytes), stream_(stream) {}
+  /// `bytes` is what it has in all; `order` is that of threads and blocks.
+  explicit HostDevice(int64_t bytes, gpu::simt::Order order = {}) : total_(bytes), stream_{order, &queue_} {}
   ~HostDevice() override;
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
 
   std::string description() const override { return "simulated GPU"; }
-  DeviceMemory memory() const override { return {total_, total_ - used_}; }
+  DeviceMemory memory() const override { return {total_, total_ - device_memory_.bytes}; }
   Result<void*> allocate(int64_t bytes, const std::string& purpose) override;
   void release(void* memory) override;
+  Result<void*> allocate_host(int64_t bytes, const std::string& purpose) override;
+  void release_host(void* memory) override;
   Status copy_in(void* device_to, const void* from, int64_t bytes) override;
   Status copy_out(void* to, const void* device_from, int64_t bytes) override;
+  Status enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) override;
+  Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
-  Status synchronize() override { return {}; }
-  void* stream() override { return stream_; }
+  Result<std::unique_ptr<DeviceEvent>> make_event() override;
+  Status record(DeviceEvent& event) override;
+  Status wait(DeviceEvent& event) override;
+  Status synchronize() override;
+  Status begin_recording() override;
+  Result<std::unique_ptr<DeviceGraph>> end_recording() override;
+  Status run(DeviceGraph& graph) override;
+  void* stream() override { return &stream_; }
+
+  /// Pinned bytes there are.
+  int64_t host_bytes() const { return host_memory_.bytes; }
+  /// How often memory of either kind was asked for.
+  int64_t allocation_count() const { return allocation_count_; }
 
  private:
-  void check_inside(const void* memory, int64_t bytes) const;
+  using Work = std::function<void()>;
+
+  /// What is allocated of one kind.
+  struct Pieces {
+    std::map<const std::byte*, int64_t> sizes;
+    int64_t bytes = 0;
+
+    bool contains(const void* memory, int64_t size) const;
+  };
+
+  Result<void*> allocate_in(Pieces& pieces, int64_t bytes, const std::string& purpose);
+  void release_in(Pieces& pieces, void* memory);
+  void enqueue(Work work);
+  void run_until(uint64_t count);
 
   const int64_t total_;
-  int64_t used_ = 0;
-  void* const stream_;
-  std::map<const std::byte*, int64_t> sizes_;  // of what is allocated
+  Pieces device_memory_;
+  Pieces host_memory_;
+  int64_t allocation_count_ = 0;
+  std::vector<Work> queue_;  ///< asked for and not done, or recorded
+  uint64_t done_count_ = 0;  ///< of all that was ever asked for
+  bool is_recording_ = false;
+  gpu::simt::Stream stream_;
 };
 
 }  // namespace sluice::engine::cuda

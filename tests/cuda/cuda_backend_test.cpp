@@ -59,16 +59,5 @@ TEST(CudaBackend, RefusesModelsWithExperts) {
   EXPECT_THAT(load("mixtral", kShape, kRoomy).message(), HasSubstr("experts don't run on CUDA yet"));
 }
 
-TEST(HostDevice, GivesBackWhatDies) {
-  cuda::HostDevice device(1000);
-  {
-    const auto buffer = cuda::DeviceBuffer::allocate(device, 600, "a test");
-    ASSERT_TRUE(buffer.ok());
-    EXPECT_EQ(device.memory().free, 400);
-    EXPECT_FALSE(cuda::DeviceBuffer::allocate(device, 401, "a test").ok());
-  }
-  EXPECT_EQ(device.memory().free, 1000);
-}
-
 }  // namespace
 }  // namespace sluice::engine

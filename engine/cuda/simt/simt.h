@@ -197,7 +197,7 @@ template <auto kKernel, typename... Args>
 int32_t launch(const Launch& how, Args... args) {
   static_assert((std::is_trivially_copyable_v<Args> && ...));
   static_assert(std::is_void_v<decltype(kKernel(args...))>);
-  simt::run_grid(how, __PRETTY_FUNCTION__, [&] { kKernel(args...); });
+  simt::launch_grid(how, __PRETTY_FUNCTION__, [=] { kKernel(args...); });
   return 0;
 }
 

@@ -9,13 +9,13 @@ struct Dim3;
 struct Launch;
 }  // namespace sluice::gpu
 
-/// What the operations of gpu.h come to in the simulation. All but run_grid are called by a kernel's thread and abort
-/// outside of one.
+/// What the operations of gpu.h come to in the simulation. All but launch_grid are called by a kernel's thread and
+/// abort outside of one.
 namespace sluice::gpu::simt {
 
-/// Runs `body` once for each thread of each block, one block after the other, on the calling OS thread. `signature` is
-/// the __PRETTY_FUNCTION__ of launch, which has the kernel's name.
-void run_grid(const Launch& how, const char* signature, const std::function<void()>& body);
+/// Runs `body` once for each thread of each block, one block after the other, on the calling OS thread, or puts that in
+/// the stream's queue. `signature` is the __PRETTY_FUNCTION__ of launch, which has the kernel's name.
+void launch_grid(const Launch& how, const char* signature, std::function<void()> body);
 
 Dim3 thread_index();
 Dim3 block_index();

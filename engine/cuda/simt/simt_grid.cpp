@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/cuda/simt/simt_block.h"
@@ -45,12 +46,7 @@ Dim3 position(size_t number, Dim3 grid) {
           static_cast<uint32_t>(number / grid.x / grid.y)};
 }
 
-}  // namespace
-
-void run_grid(const Launch& how, const char* signature, const std::function<void()>& body) {
-  const std::string kernel = kernel_name(signature);
-  check_launch(how, kernel);
-  const Order order = how.stream == nullptr ? Order{} : static_cast<const Stream*>(how.stream)->order;
+void run_grid(const Launch& how, Order order, const std::string& kernel, const std::function<void()>& body) {
   OrderSource blocks(order);
   OrderSource threads(order);
   // Kept for the next launch: to map a block's stacks takes longer than to run it.
@@ -58,6 +54,18 @@ void run_grid(const Launch& how, const char* signature, const std::function<void
   Block block(how, kernel, body, stacks);
   for (const size_t number : blocks.sequence(size_t{how.grid.x} * how.grid.y * how.grid.z))
     block.run(position(number, how.grid), threads);
+}
+
+}  // namespace
+
+void launch_grid(const Launch& how, const char* signature, std::function<void()> body) {
+  std::string kernel = kernel_name(signature);
+  check_launch(how, kernel);
+  const Stream stream = how.stream == nullptr ? Stream{} : *static_cast<const Stream*>(how.stream);
+  if (stream.queue == nullptr) return run_grid(how, stream.order, kernel, body);
+  stream.queue->push_back([how, order = stream.order, kernel = std::move(kernel), body = std::move(body)] {
+    run_grid(how, order, kernel, body);
+  });
 }
 
 }  // namespace sluice::gpu::simt

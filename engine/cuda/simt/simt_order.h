@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/counter_random.h"
@@ -19,6 +20,8 @@ struct Order {
 /// What Launch::stream points to in a test; a null stream runs forward.
 struct Stream {
   Order order;
+  /// Lent. Where it is set, launches are put there, to be run by whoever empties it.
+  std::vector<std::function<void()>>* queue = nullptr;
 };
 
 /// The orders that a kernel's test runs under.
