@@ -85,14 +85,26 @@ struct Experts {
   int32_t count() const { return static_cast<int32_t>(downs.size()); }
 };
 
+/// What of a device's memory something takes.
+struct MemoryUse {
+  std::string purpose;
+  int64_t bytes = 0;
+};
+
+/// What is left to do of a step that has begun.
+enum class StepStart {
+  kCompute,  ///< its operations, then sample()
+  kDone,     ///< sample() alone: the backend did the operations as they were recorded
+};
+
 /// The device's side of a model: holds weights, activations and the KV cache, and computes. A model is written once
 /// against these coarse operations; each is one parallel region with its neighbours fused, because at decode the
 /// hand-overs are the cost.
 ///
 /// Weights, activations, ropes and the cache are made at load time; after that a step is begin_step, operations,
-/// sample. Operations work on the tokens of the current batch, in the order they are called. What a token gets never
-/// depends on what else is in the batch. Where an operation writes, it doesn't read, but for the sum in matmul_add. One
-/// caller thread. Wrong ids or shapes are bugs and abort.
+/// sample, collect. Operations work on the tokens of the current batch, in the order they are called, which is the same
+/// in every step. What a token gets never depends on what else is in the batch. Where an operation writes, it doesn't
+/// read, but for the sum in matmul_add. One caller thread. Wrong ids or shapes are bugs and abort.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -112,6 +124,16 @@ class Backend {
   /// The paged cache, zeroed; called once. RESOURCE_EXHAUSTED when the memory is not to be had.
   virtual Status add_cache(const KvLayout& layout, int32_t block_count) = 0;
 
+  /// A backend may want to see a step's operations and sample() before there is a batch: once when the weights and
+  /// activations are in, to plan memory, and some times when the cache is there, to record them. So many times now; the
+  /// caller rehearses each (Model::rehearse).
+  virtual int32_t rehearsal_count() const { return 0; }
+  virtual Status begin_rehearsal(int32_t /*index*/) { return {}; }
+  virtual Status end_rehearsal() { return {}; }
+
+  /// What the model has taken of the device's memory, in the order it was taken. Empty where nobody keeps account.
+  virtual std::vector<MemoryUse> memory_uses() const { return {}; }
+
   /// What the device gives, reading being measured over the weights there are. Tens of milliseconds; between steps.
   virtual MachineLimits measure_limits(const Clock& clock) = 0;
 
@@ -120,7 +142,7 @@ class Backend {
   virtual void read(ActivationId from, std::span<float> values) = 0;
 
   /// The batch is lent until sample() returns and has token_count() <= every activation's tokens_max.
-  virtual void begin_step(const Batch& batch) = 0;
+  virtual StepStart begin_step(const Batch& batch) = 0;
   /// out[t] = scale * table[token_ids[t]]
   virtual void embed(ActivationId out, MatrixId table, float scale) = 0;
   /// out[t] = matrix * rms_norm(in[t]) (+ bias)
@@ -141,8 +163,12 @@ class Backend {
   /// rms_norm(residual[t]). An expert's tokens are one product.
   virtual void norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) = 0;
   /// Draws or scores every SampleRow of the batch from head * rms_norm(in[token_index]). A failure of any operation of
-  /// the step shows here at the latest.
-  virtual Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) = 0;
+  /// the step shows here or in collect().
+  virtual Status sample(ActivationId in, const RmsNorm& norm, MatrixId head) = 0;
+  /// What the oldest step drew whose sample() was ok and which wasn't collected; waits for it.
+  virtual Result<StepOutput> collect() = 0;
+  /// How many more steps may begin before the oldest is collected.
+  virtual int32_t steps_ahead() const { return 0; }
 };
 
 }  // namespace sluice::engine

@@ -40,6 +40,9 @@ struct Batch {
   /// backend may compute the two kinds in different precision, so that what a token gets depends on its kind, never on
   /// the batch.
   int32_t decode_rows = 0;
+  /// Which sample of the step begun just before drew a row's token, whose token_ids has 0 then; -1: token_ids says it.
+  /// Empty: token_ids has them all.
+  std::vector<int32_t> drawn_before;  // [decode_rows]
 
   int32_t token_count() const { return static_cast<int32_t>(token_ids.size()); }
   int32_t row_count() const { return static_cast<int32_t>(context_lengths.size()); }
@@ -55,6 +58,7 @@ struct Batch {
     block_ids.clear();
     samples.clear();
     decode_rows = 0;
+    drawn_before.clear();
   }
 };
 

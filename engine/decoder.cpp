@@ -62,11 +62,26 @@ StepCosts Decoder::costs(const Backend& backend) const {
   return costs;
 }
 
-Result<StepOutput> Decoder::forward(Backend& backend, const Batch& batch) const {
-  backend.begin_step(batch);
+void Decoder::compute(Backend& backend) const {
   backend.embed(act_.hidden, ends_.embedding, embedding_scale_);
   for (const auto& layer : layers_) layer->run(backend, act_);
+}
+
+Status Decoder::forward(Backend& backend, const Batch& batch) const {
+  if (backend.begin_step(batch) == StepStart::kCompute) compute(backend);
   return backend.sample(act_.hidden, ends_.norm, ends_.head);
+}
+
+Status Decoder::rehearse(Backend& backend) const {
+  const int32_t count = backend.rehearsal_count();
+  for (int32_t index = 0; index < count; ++index) {
+    SLUICE_RETURN_IF_ERROR(backend.begin_rehearsal(index));
+    compute(backend);
+    const Status sampled = backend.sample(act_.hidden, ends_.norm, ends_.head);
+    SLUICE_RETURN_IF_ERROR(backend.end_rehearsal());
+    SLUICE_RETURN_IF_ERROR(sampled);
+  }
+  return {};
 }
 
 }  // namespace sluice::engine

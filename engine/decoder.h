@@ -21,10 +21,12 @@ class Decoder final : public Model {
                                              int32_t tokens_max);
 
   StepCosts costs(const Backend& backend) const override;
-  Result<StepOutput> forward(Backend& backend, const Batch& batch) const override;
+  Status forward(Backend& backend, const Batch& batch) const override;
+  Status rehearse(Backend& backend) const override;
 
  private:
   explicit Decoder(float embedding_scale) : embedding_scale_(embedding_scale) {}
+  void compute(Backend& backend) const;
 
   const float embedding_scale_;
   ModelEnds ends_;

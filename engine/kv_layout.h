@@ -29,8 +29,9 @@ struct KvLayout {
   int32_t head_dim = 0;
   int32_t block_size = 16;  ///< slots (tokens) in a block
   KvType type = KvType::kF16;
-  int32_t window = 0;      ///< tokens that layers of window groups see
-  int32_t head_count = 0;  ///< of the queries; what a backend sizes its scratch by
+  int32_t window = 0;          ///< tokens that layers of window groups see
+  int32_t head_count = 0;      ///< of the queries
+  int32_t context_length = 0;  ///< tokens of one sequence at most
 
   /// For steps in which no row has more than `slice_max` tokens.
   static KvLayout for_model(const ModelConfig& model, int32_t block_size, KvType type, int32_t slice_max) {
@@ -40,9 +41,12 @@ struct KvLayout {
             block_size,
             type,
             model.window,
-            model.head_count};
+            model.head_count,
+            model.context_length};
   }
 
+  /// Of one sequence's table.
+  int64_t context_blocks_max() const { return (int64_t{context_length} + block_size - 1) / block_size; }
   /// Keys and values of one head of one layer for block_size tokens.
   int64_t head_block_bytes() const {
     const int64_t elements = int64_t{2} * head_dim * block_size;

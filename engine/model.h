@@ -18,8 +18,10 @@ class Model {
   /// Of its weights on that backend; without what the cache's layout decides, context_token_bytes.
   virtual StepCosts costs(const Backend& backend) const = 0;
 
-  /// Computes the batch and draws its samples on the backend the model was loaded into.
-  virtual Result<StepOutput> forward(Backend& backend, const Batch& batch) const = 0;
+  /// Has the backend that the model was loaded into compute the batch and draw its samples, for Backend::collect().
+  virtual Status forward(Backend& backend, const Batch& batch) const = 0;
+  /// Shows the backend a step as often as it wants to see one now.
+  virtual Status rehearse(Backend& backend) const = 0;
 };
 
 }  // namespace sluice::engine

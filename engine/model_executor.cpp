@@ -7,6 +7,7 @@ namespace sluice::engine {
 Result<std::unique_ptr<ModelExecutor>> ModelExecutor::create(LoadedModel model, const KvLayout& layout,
                                                              int32_t block_count) {
   SLUICE_RETURN_IF_ERROR(model.backend->add_cache(layout, block_count));
+  SLUICE_RETURN_IF_ERROR(model.model->rehearse(*model.backend));
   return std::unique_ptr<ModelExecutor>(new ModelExecutor(std::move(model), layout, block_count));
 }
 
@@ -17,6 +18,11 @@ StepCosts ModelExecutor::costs_of(const LoadedModel& model, const KvLayout& layo
 }
 
 Result<StepOutput> ModelExecutor::step(const Batch& batch) {
+  SLUICE_RETURN_IF_ERROR(launch(batch));
+  return collect();
+}
+
+Status ModelExecutor::launch(const Batch& batch) {
   check_shapes(batch);
   for (size_t row = 0; row < batch.context_lengths.size(); ++row) check_row(batch, row);
   check_samples(batch);
@@ -32,6 +38,7 @@ void ModelExecutor::check_shapes(const Batch& batch) const {
   SLUICE_CHECK(batch.row_begin.size() == rows + 1 && batch.table_begin.size() == rows + 1);
   SLUICE_CHECK(batch.row_begin.front() == 0 && batch.row_begin.back() == batch.token_count());
   SLUICE_CHECK(batch.table_begin.front() == 0);
+  SLUICE_CHECK(batch.drawn_before.empty() || static_cast<int32_t>(batch.drawn_before.size()) == batch.decode_rows);
   // One token each, so the first decode_rows tokens are theirs.
   SLUICE_CHECK(batch.decode_rows >= 0 && static_cast<size_t>(batch.decode_rows) <= rows);
   SLUICE_CHECK(batch.row_begin[static_cast<size_t>(batch.decode_rows)] == batch.decode_rows);

@@ -18,6 +18,12 @@ class ModelExecutor final : public Executor {
   static Result<std::unique_ptr<ModelExecutor>> create(LoadedModel model, const KvLayout& layout, int32_t block_count);
 
   Result<StepOutput> step(const Batch& batch) override;
+  /// Starts a step: the batch and what it lends are lent for the call only. At most 1 + steps_ahead() steps are launched
+  /// and not collected. After a failure there is nothing to collect of this step.
+  Status launch(const Batch& batch);
+  /// Waits for the oldest step that was launched and not collected; there is one.
+  Result<StepOutput> collect() { return model_.backend->collect(); }
+  int32_t steps_ahead() const { return model_.backend->steps_ahead(); }
   StepCosts costs() const override { return costs_; }
   const KvLayout& layout() const { return layout_; }
 

@@ -29,6 +29,7 @@ Result<LoadedModel> load_model(const Checkpoint& checkpoint, std::unique_ptr<Bac
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Decoder::load(weights, config, *backend, tokens_max));
   if (config.rope.scaling == RopeScaling::kDivisors) weights.skip("rope_freqs.weight");
   SLUICE_RETURN_IF_ERROR(refuse_left_over(source, weights, config));
+  SLUICE_RETURN_IF_ERROR(model->rehearse(*backend));
   int64_t parameters = 0;
   for (const StoredTensor& tensor : source.tensors()) parameters += tensor.row_length() * tensor.row_count();
   return LoadedModel{config, std::move(backend), std::move(model), parameters, tokens_max};

@@ -56,8 +56,8 @@ void TracedBackend::read(engine::ActivationId from, std::span<float> values) {
   traced_->read(from, values);
 }
 
-void TracedBackend::begin_step(const engine::Batch& batch) {
-  timed(Op::kBegin, [&] { traced_->begin_step(batch); });
+engine::StepStart TracedBackend::begin_step(const engine::Batch& batch) {
+  return timed(Op::kBegin, [&] { return traced_->begin_step(batch); });
 }
 
 void TracedBackend::embed(engine::ActivationId out, engine::MatrixId table, float scale) {
@@ -92,8 +92,7 @@ void TracedBackend::norm_experts_add(engine::ActivationId residual, const engine
   timed(Op::kExperts, [&] { traced_->norm_experts_add(residual, norm, experts); });
 }
 
-Result<engine::StepOutput> TracedBackend::sample(engine::ActivationId in, const engine::RmsNorm& norm,
-                                                 engine::MatrixId head) {
+Status TracedBackend::sample(engine::ActivationId in, const engine::RmsNorm& norm, engine::MatrixId head) {
   return timed(Op::kSample, [&] { return traced_->sample(in, norm, head); });
 }
 

@@ -44,7 +44,7 @@ class TracedBackend final : public engine::Backend {
   engine::MachineLimits measure_limits(const Clock& clock) override { return traced_->measure_limits(clock); }
   void write(engine::ActivationId to, std::span<const float> values) override;
   void read(engine::ActivationId from, std::span<float> values) override;
-  void begin_step(const engine::Batch& batch) override;
+  engine::StepStart begin_step(const engine::Batch& batch) override;
   void embed(engine::ActivationId out, engine::MatrixId table, float scale) override;
   void norm_matmul(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
                    engine::MatrixId matrix, engine::VectorId bias) override;
@@ -55,8 +55,8 @@ class TracedBackend final : public engine::Backend {
   void norm_gated(engine::ActivationId out, engine::ActivationId in, const engine::RmsNorm& norm,
                   engine::MatrixId gate_up, engine::GateActivation activation) override;
   void norm_experts_add(engine::ActivationId residual, const engine::RmsNorm& norm, engine::ExpertsId experts) override;
-  Result<engine::StepOutput> sample(engine::ActivationId in, const engine::RmsNorm& norm,
-                                    engine::MatrixId head) override;
+  Status sample(engine::ActivationId in, const engine::RmsNorm& norm, engine::MatrixId head) override;
+  Result<engine::StepOutput> collect() override { return traced_->collect(); }
 
  private:
   template <typename Work>

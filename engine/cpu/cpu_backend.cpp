@@ -56,7 +56,7 @@ class CpuBackend final : public CountedBackend {
 
   void write(ActivationId to, std::span<const float> values) override;
   void read(ActivationId from, std::span<float> values) override;
-  void begin_step(const Batch& batch) override;
+  StepStart begin_step(const Batch& batch) override;
   void embed(ActivationId out, MatrixId table, float scale) override;
   void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) override;
   void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) override;
@@ -66,7 +66,8 @@ class CpuBackend final : public CountedBackend {
   void norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
                   GateActivation activation_kind) override;
   void norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) override;
-  Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
+  Status sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
+  Result<StepOutput> collect() override;
 
  private:
   Activation& activation(ActivationId id) { return activations_.at(static_cast<size_t>(id.index)); }
@@ -92,6 +93,7 @@ class CpuBackend final : public CountedBackend {
   ExpertOp experts_;
 
   const Batch* batch_ = nullptr;
+  StepOutput drawn_;  // by sample()
 };
 
 MatrixSize CpuBackend::matrix_size(MatrixId matrix) const {
@@ -156,7 +158,8 @@ void CpuBackend::read(ActivationId from, std::span<float> values) {
   std::copy_n(activation(from).row(0), values.size(), values.begin());
 }
 
-void CpuBackend::begin_step(const Batch& batch) {
+StepStart CpuBackend::begin_step(const Batch& batch) {
+  SLUICE_CHECK(batch.drawn_before.empty());  // whatever a step drew was collected
   batch_ = &batch;
   attention_.begin_step(batch);
   for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
@@ -166,6 +169,7 @@ void CpuBackend::begin_step(const Batch& batch) {
       for (RopeTable& rope : ropes_) rope.set(token, batch.positions[static_cast<size_t>(token)]);
     });
   });
+  return StepStart::kCompute;
 }
 
 void CpuBackend::embed(ActivationId out, MatrixId table, float scale) {
@@ -289,17 +293,20 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
                   .out = &activation(out)});
 }
 
-Result<StepOutput> CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
+Status CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
   const PackedMatrix& packed = weights_.matrix(head);
   SLUICE_CHECK(packed.parts.size() == 1);
   logits_.begin(packed.row_count);
-  StepOutput output;
-  output.samples.resize(batch_->samples.size());
+  drawn_.samples.resize(batch_->samples.size());
   for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kLogitRowsMax) {
-    sample_tile(begin, activation(in), norm, packed, output);
+    sample_tile(begin, activation(in), norm, packed, drawn_);
   }
   batch_ = nullptr;
-  return output;
+  return {};
+}
+
+Result<StepOutput> CpuBackend::collect() {
+  return std::exchange(drawn_, {});
 }
 
 void CpuBackend::sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head,

@@ -1,31 +1,35 @@
 #include "engine/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/cuda/activation_arena.h"
 #include "engine/cuda/device_attention.h"
 #include "engine/cuda/device_sampler.h"
 #include "engine/cuda/device_weights.h"
+#include "engine/cuda/kernels/drawn_tokens.cuh"
 #include "engine/cuda/kernels/embed.cuh"
 #include "engine/cuda/kernels/gate.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
 #include "engine/cuda/kernels/rows.cuh"
+#include "engine/cuda/step_graphs.h"
 #include "engine/cuda/step_inputs.h"
+#include "engine/cuda/step_shape.h"
 #include "engine/cuda/step_status.h"
 
 namespace sluice::engine {
 namespace cuda {
 namespace {
 
-struct DeviceActivation {
-  int32_t tokens_max = 0;
-  int32_t width = 0;
-  DeviceBuffer values;  // float [tokens_max, width]
-
-  float* data() const { return values.as<float>(); }
-};
+constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+/// Rows whose logits exist at once.
+constexpr int32_t kLogitRowsMax = StepGraphs::kRowsMax;
+/// Samples that a step may have whatever its tokens.
+constexpr int32_t kSamplesMin = 1024;
 
 /// `Stored` is how matrices are kept and what goes into products.
 template <typename Stored>
@@ -35,18 +39,27 @@ class CudaBackend final : public Backend {
       : device_(device), weights_(device, element), inputs_(device), attention_(device, element), sampler_(device) {}
 
   std::string description() const override { return device_.description(); }
-  Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override;
+  Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override {
+    return weights_.add_matrix(parts);
+  }
   MatrixSize matrix_size(MatrixId matrix) const override;
   Result<VectorId> add_vector(std::vector<float> values) override { return weights_.add_vector(values); }
-  Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;
+  Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override {
+    return arena_.add(tokens_max, width);
+  }
   RopeId add_rope(const RopeParams& params) override { return attention_.add_rope(params); }
   Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) override;
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
   MachineLimits measure_limits(const Clock&) override { return {}; }
+  std::vector<MemoryUse> memory_uses() const override;
+
+  int32_t rehearsal_count() const override;
+  Status begin_rehearsal(int32_t index) override;
+  Status end_rehearsal() override;
 
   void write(ActivationId to, std::span<const float> values) override;
   void read(ActivationId from, std::span<float> values) override;
-  void begin_step(const Batch& batch) override;
+  StepStart begin_step(const Batch& batch) override;
   void embed(ActivationId out, MatrixId table, float scale) override;
   void norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix, VectorId bias) override;
   void attend(ActivationId out, ActivationId qkv, const AttentionParams& params) override;
@@ -56,45 +69,50 @@ class CudaBackend final : public Backend {
   void norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
                   GateActivation activation_kind) override;
   void norm_experts_add(ActivationId, const RmsNorm&, ExpertsId) override { SLUICE_CHECK(false && "no experts exist"); }
-  Result<StepOutput> sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
+  Status sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
+  Result<StepOutput> collect() override { return sampler_.take(); }
+  int32_t steps_ahead() const override { return 1; }
 
  private:
-  const DeviceActivation& activation(ActivationId id) const { return activations_.at(static_cast<size_t>(id.index)); }
+  enum class Phase {
+    kLoading,    ///< until the operations of a step have been told
+    kPlanning,   ///< they are being told
+    kPlanned,    ///< activations have their memory
+    kReady,      ///< and so has everything else
+    kRecording,  ///< operations are kept for later
+  };
+
   NormWeight norm_weight(const RmsNorm& norm) const { return {weights_.values_of(norm.weight), norm.epsilon}; }
+  int64_t column_bytes(int32_t rows, int32_t width) const {
+    return int64_t{rows} * width * static_cast<int64_t>(sizeof(Stored));
+  }
+  Stored* columns() const { return arena_.scratch<Stored>(Scratch::kColumns); }
+  int32_t logit_rows() const { return std::min(arena_.tokens_max(), kLogitRowsMax); }
+  bool skips(const OperationMemory& memory);
   void normalize(const float* in, const RmsNorm& norm, int32_t rows, int32_t width);
-  void take(const DeviceActivation& in);
+  void take(ActivationId in);
   void multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds = false);
+  void plan_sampling(ActivationId in, MatrixId head);
+  void compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first, int32_t rows);
+  void draw(ActivationId in, const RmsNorm& norm, MatrixId head, std::span<const SampleRow> samples);
 
   Device& device_;
   DeviceWeights weights_;
+  ActivationArena arena_;
   StepInputs inputs_;
   DeviceAttention attention_;
   DeviceSampler sampler_;
-  std::vector<DeviceActivation> activations_;
-  DeviceBuffer columns_;  // Stored [tokens_max, width of the widest activation]: what goes into a product
-  DeviceBuffer gate_up_;  // float [tokens_max, rows of the widest matrix of two parts]
-  int32_t tokens_max_ = 0;
-  int32_t gate_up_width_ = 0;
+  StepGraphs graphs_;
+  SamplerRoom sampler_room_;
+  std::vector<MemoryUse> memory_uses_;
 
+  Phase phase_ = Phase::kLoading;
+  size_t recorded_ = 0;  ///< which of graphs_.shapes() is being recorded
+  StepShape shape_;      ///< of the step
   const Batch* batch_ = nullptr;
+  bool is_replayed_ = false;  ///< the step's logits come from a graph
   StepStatus status_;
 };
-
-Status grow(Device& device, DeviceBuffer& buffer, int64_t bytes, const std::string& purpose) {
-  if (bytes <= buffer.bytes()) return {};
-  buffer = DeviceBuffer();
-  SLUICE_ASSIGN_OR_RETURN(buffer, DeviceBuffer::allocate(device, bytes, purpose));
-  return {};
-}
-
-template <typename Stored>
-Result<MatrixId> CudaBackend<Stored>::add_matrix(std::span<const StoredTensor* const> parts) {
-  SLUICE_ASSIGN_OR_RETURN(const MatrixId id, weights_.add_matrix(parts));
-  const DeviceMatrix& matrix = weights_.matrix(id);
-  if (matrix.parts == 2) gate_up_width_ = std::max(gate_up_width_, matrix.rows);
-  SLUICE_RETURN_IF_ERROR(sampler_.reserve({matrix.rows, matrix.length}));  // any of them may be the head
-  return id;
-}
 
 template <typename Stored>
 MatrixSize CudaBackend<Stored>::matrix_size(MatrixId matrix) const {
@@ -103,61 +121,127 @@ MatrixSize CudaBackend<Stored>::matrix_size(MatrixId matrix) const {
 }
 
 template <typename Stored>
-Result<ActivationId> CudaBackend<Stored>::add_activation(int32_t tokens_max, int32_t width) {
-  DeviceActivation made{.tokens_max = tokens_max, .width = width, .values = {}};
-  const int64_t elements = int64_t{tokens_max} * width;
-  constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-  SLUICE_ASSIGN_OR_RETURN(made.values, DeviceBuffer::allocate(device_, elements * kFloatBytes, "activations"));
-  const int64_t columns = int64_t{std::max(tokens_max, DeviceSampler::kRowsMax)} * width;
-  SLUICE_RETURN_IF_ERROR(
-      grow(device_, columns_, columns * static_cast<int64_t>(sizeof(Stored)), "the input of products"));
-  activations_.push_back(std::move(made));
-  tokens_max_ = std::max(tokens_max_, tokens_max);
-  return ActivationId{static_cast<int32_t>(activations_.size()) - 1};
-}
-
-template <typename Stored>
 Result<ExpertsId> CudaBackend<Stored>::add_experts(Experts, int32_t) {
   return failed_precondition("models with experts don't run on CUDA yet; use --device cpu");
 }
 
-// Called when the weights and activations are in.
+// Called when the weights are in and the activations planned: everything else is allocated here, and nothing later.
 template <typename Stored>
 Status CudaBackend<Stored>::add_cache(const KvLayout& layout, int32_t block_count) {
-  const int64_t gate_up_bytes = int64_t{tokens_max_} * gate_up_width_ * static_cast<int64_t>(sizeof(float));
-  SLUICE_RETURN_IF_ERROR(grow(device_, gate_up_, gate_up_bytes, "activations"));
-  return attention_.add_cache(layout, block_count, tokens_max_);
+  SLUICE_CHECK(phase_ == Phase::kPlanned);
+  const int64_t before = device_.memory().free;
+  const int32_t tokens_max = arena_.tokens_max();
+  const int64_t blocks = std::min<int64_t>(block_count, layout.context_blocks_max());
+  SLUICE_RETURN_IF_ERROR(inputs_.allocate({.tokens = tokens_max,
+                                           .samples = sampler_room_.samples,
+                                           .groups = layout.groups.count(),
+                                           .table_entries = int64_t{tokens_max} * blocks}));
+  const int64_t with_inputs = device_.memory().free;
+  SLUICE_RETURN_IF_ERROR(attention_.add_cache(layout, block_count, tokens_max));
+  memory_uses_.push_back({"inputs of a step", before - with_inputs});
+  memory_uses_.push_back({"KV cache", with_inputs - device_.memory().free});
+  graphs_.plan(tokens_max, std::max(layout.context_length, 1));
+  phase_ = Phase::kReady;
+  return {};
+}
+
+template <typename Stored>
+std::vector<MemoryUse> CudaBackend<Stored>::memory_uses() const {
+  return memory_uses_;
+}
+
+template <typename Stored>
+int32_t CudaBackend<Stored>::rehearsal_count() const {
+  if (phase_ == Phase::kLoading) return 1;
+  return phase_ == Phase::kReady ? static_cast<int32_t>(graphs_.shapes().size()) : 0;
+}
+
+template <typename Stored>
+Status CudaBackend<Stored>::begin_rehearsal(int32_t index) {
+  status_.begin();
+  if (phase_ == Phase::kLoading) {
+    phase_ = Phase::kPlanning;
+    return {};
+  }
+  SLUICE_CHECK(phase_ == Phase::kReady);
+  phase_ = Phase::kRecording;
+  recorded_ = static_cast<size_t>(index);
+  shape_ = graphs_.shapes()[recorded_];
+  SLUICE_RETURN_IF_ERROR(device_.begin_recording());
+  attention_.begin_step(shape_, inputs_, status_);
+  return {};
+}
+
+template <typename Stored>
+Status CudaBackend<Stored>::end_rehearsal() {
+  if (phase_ == Phase::kRecording) {
+    phase_ = Phase::kReady;
+    Result<std::unique_ptr<DeviceGraph>> graph = device_.end_recording();
+    if (!status_.first().ok()) return status_.first();
+    if (!graph.ok()) return graph.status();
+    graphs_.keep(recorded_, std::move(graph).value());
+    return {};
+  }
+  SLUICE_CHECK(phase_ == Phase::kPlanning && sampler_room_.vocab_size > 0);
+  memory_uses_.push_back({"weights", weights_.bytes()});
+  SLUICE_RETURN_IF_ERROR(arena_.allocate(device_));
+  memory_uses_.push_back({"activations", arena_.bytes()});
+  const int64_t before = device_.memory().free;
+  SLUICE_RETURN_IF_ERROR(sampler_.allocate(sampler_room_));
+  memory_uses_.push_back({"sampling", before - device_.memory().free});
+  phase_ = Phase::kPlanned;
+  return {};
+}
+
+/// In a rehearsal before there is memory, an operation only tells what it needs. After a failure, nothing is asked for
+/// any more.
+template <typename Stored>
+bool CudaBackend<Stored>::skips(const OperationMemory& memory) {
+  if (phase_ == Phase::kPlanning) arena_.plan(memory);
+  return phase_ == Phase::kPlanning || !status_.first().ok();
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::write(ActivationId to, std::span<const float> values) {
-  SLUICE_CHECK(static_cast<int64_t>(values.size_bytes()) <= activation(to).values.bytes());
-  status_.add(device_.copy_in(activation(to).data(), values.data(), static_cast<int64_t>(values.size_bytes())));
+  SLUICE_CHECK(static_cast<int64_t>(values.size()) <= int64_t{arena_.tokens_max()} * arena_.width(to));
+  status_.add(device_.copy_in(arena_.data(to), values.data(), static_cast<int64_t>(values.size_bytes())));
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::read(ActivationId from, std::span<float> values) {
-  SLUICE_CHECK(static_cast<int64_t>(values.size_bytes()) <= activation(from).values.bytes());
-  status_.add(device_.copy_out(values.data(), activation(from).data(), static_cast<int64_t>(values.size_bytes())));
+  SLUICE_CHECK(static_cast<int64_t>(values.size()) <= int64_t{arena_.tokens_max()} * arena_.width(from));
+  status_.add(device_.copy_out(values.data(), arena_.data(from), static_cast<int64_t>(values.size_bytes())));
 }
 
 template <typename Stored>
-void CudaBackend<Stored>::begin_step(const Batch& batch) {
-  SLUICE_CHECK(batch.token_count() <= tokens_max_);
+StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
+  SLUICE_CHECK(phase_ == Phase::kReady && batch.token_count() <= arena_.tokens_max());
   batch_ = &batch;
+  shape_ = StepShape::of(batch);
   status_.begin();
-  status_.add(inputs_.upload(batch));
-  attention_.begin_step(batch, inputs_, status_);
+  const StepGraphs::Recorded recorded = graphs_.find(shape_, batch.samples.size());
+  status_.add(inputs_.upload(batch, recorded.rows));
+  if (!batch.drawn_before.empty()) {
+    status_.add_launch(launch_take_drawn(inputs_.token_ids(), inputs_.drawn_before(), sampler_.drawn(),
+                                         shape_.decode_rows, device_.stream()),
+                       "take_drawn");
+  }
+  is_replayed_ = recorded.graph != nullptr;
+  if (is_replayed_ && status_.first().ok()) status_.add(device_.run(*recorded.graph));
+  if (is_replayed_) return StepStart::kDone;
+  attention_.begin_step(shape_, inputs_, status_);
+  return StepStart::kCompute;
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
   const DeviceMatrix& matrix = weights_.matrix(table);
-  SLUICE_CHECK(matrix.length == activation(out).width);
+  SLUICE_CHECK(matrix.length == arena_.width(out));
+  if (skips({.uses = {}, .writes = {out}, .scratch = {}})) return;
   status_.add_launch(launch_embed(EmbedArgs<Stored, float>{.table = matrix.elements.as<const Stored>(),
                                                            .token_ids = inputs_.token_ids(),
-                                                           .out = activation(out).data(),
-                                                           .tokens = batch_->token_count(),
+                                                           .out = arena_.data(out),
+                                                           .tokens = shape_.tokens,
                                                            .width = matrix.length,
                                                            .scale = scale},
                                   device_.stream()),
@@ -167,19 +251,19 @@ void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
 /// columns = rms_norm(in)
 template <typename Stored>
 void CudaBackend<Stored>::normalize(const float* in, const RmsNorm& norm, int32_t rows, int32_t width) {
-  status_.add_launch(
-      launch_rms_norm(
-          RmsNormArgs<float, Stored>{
-              .in = in, .norm = norm_weight(norm), .out = columns_.as<Stored>(), .tokens = rows, .width = width},
-          device_.stream()),
-      "rms_norm");
+  status_.add_launch(launch_rms_norm(
+                         RmsNormArgs<float, Stored>{
+                             .in = in, .norm = norm_weight(norm), .out = columns(), .tokens = rows, .width = width},
+                         device_.stream()),
+                     "rms_norm");
 }
 
 /// columns = in
 template <typename Stored>
-void CudaBackend<Stored>::take(const DeviceActivation& in) {
-  const int64_t count = int64_t{batch_->token_count()} * in.width;
-  status_.add_launch(launch_convert(columns_.as<Stored>(), in.data(), count, device_.stream()), "convert");
+void CudaBackend<Stored>::take(ActivationId in) {
+  const int64_t count = int64_t{shape_.tokens} * arena_.width(in);
+  status_.add_launch(launch_convert(columns(), static_cast<const float*>(arena_.data(in)), count, device_.stream()),
+                     "convert");
 }
 
 /// out (+)= columns * matrix (+ bias)
@@ -190,8 +274,8 @@ void CudaBackend<Stored>::multiply(MatrixId matrix, int32_t rows, const float* b
                                 .outputs = stored.rows,
                                 .inputs = stored.length,
                                 .element = weights_.element(),
-                                .in = columns_.as<void>(),
-                                .matrix = stored.elements.as<void>(),
+                                .in = columns(),
+                                .matrix = stored.elements.template as<void>(),
                                 .bias = bias,
                                 .out = out,
                                 .adds = adds}));
@@ -200,44 +284,65 @@ void CudaBackend<Stored>::multiply(MatrixId matrix, int32_t rows, const float* b
 template <typename Stored>
 void CudaBackend<Stored>::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix,
                                       VectorId bias) {
-  SLUICE_CHECK(weights_.matrix(matrix).rows == activation(out).width);
-  SLUICE_CHECK(weights_.matrix(matrix).length == activation(in).width);
-  normalize(activation(in).data(), norm, batch_->token_count(), activation(in).width);
-  multiply(matrix, batch_->token_count(), weights_.values_of(bias), activation(out).data());
+  const int32_t width = arena_.width(in);
+  SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(out) && weights_.matrix(matrix).length == width);
+  if (skips(
+          {.uses = {in}, .writes = {out}, .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
+    return;
+  normalize(arena_.data(in), norm, shape_.tokens, width);
+  multiply(matrix, shape_.tokens, weights_.values_of(bias), arena_.data(out));
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::attend(ActivationId out, ActivationId qkv, const AttentionParams& params) {
+  const int32_t width = arena_.width(out);
+  const int32_t tokens_max = arena_.tokens_max();
+  if (skips({.uses = {qkv},
+             .writes = {out},
+             .scratch = {
+                 {Scratch::kQueries, column_bytes(tokens_max, width)},
+                 {Scratch::kPartials, partials_bytes(tokens_max, params.head_count, width / params.head_count)}}}))
+    return;
   attention_.attend({.params = params,
                      .query_norm = norm_weight(params.query_norm),
                      .key_norm = norm_weight(params.key_norm),
-                     .qkv = activation(qkv).data(),
-                     .out = activation(out).data()},
-                    *batch_, inputs_, status_);
+                     .qkv = arena_.data(qkv),
+                     .out = arena_.data(out),
+                     .queries = arena_.scratch<void>(Scratch::kQueries),
+                     .partials = arena_.scratch<float>(Scratch::kPartials)},
+                    shape_, inputs_, status_);
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) {
-  SLUICE_CHECK(weights_.matrix(matrix).rows == activation(residual).width);
-  SLUICE_CHECK(weights_.matrix(matrix).length == activation(in).width);
-  take(activation(in));
-  multiply(matrix, batch_->token_count(), nullptr, activation(residual).data(), true);
+  const int32_t width = arena_.width(in);
+  SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
+  if (skips({.uses = {residual, in},
+             .writes = {},
+             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
+    return;
+  take(in);
+  multiply(matrix, shape_.tokens, nullptr, arena_.data(residual), true);
 }
 
 template <typename Stored>
 void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in, MatrixId matrix, const RmsNorm& norm,
                                           ActivationId product) {
-  SLUICE_CHECK(weights_.matrix(matrix).rows == activation(residual).width);
-  SLUICE_CHECK(weights_.matrix(matrix).length == activation(in).width);
-  take(activation(in));
-  multiply(matrix, batch_->token_count(), nullptr, activation(product).data());
-  status_.add_launch(launch_add_rms_norm(AddRmsNormArgs<float, float>{.residual = activation(residual).data(),
-                                                                      .added = activation(product).data(),
+  const int32_t width = arena_.width(in);
+  SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
+  if (skips({.uses = {residual, in},
+             .writes = {product},
+             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
+    return;
+  take(in);
+  multiply(matrix, shape_.tokens, nullptr, arena_.data(product));
+  status_.add_launch(launch_add_rms_norm(AddRmsNormArgs<float, float>{.residual = arena_.data(residual),
+                                                                      .added = arena_.data(product),
                                                                       .added_norm = norm_weight(norm),
                                                                       .norm = {},
                                                                       .out = nullptr,
-                                                                      .tokens = batch_->token_count(),
-                                                                      .width = activation(residual).width},
+                                                                      .tokens = shape_.tokens,
+                                                                      .width = arena_.width(residual)},
                                          device_.stream()),
                      "add_rms_norm");
 }
@@ -245,34 +350,80 @@ void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in
 template <typename Stored>
 void CudaBackend<Stored>::norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
                                      GateActivation activation_kind) {
-  SLUICE_CHECK(weights_.matrix(gate_up).rows == 2 * activation(out).width);
-  SLUICE_CHECK(weights_.matrix(gate_up).length == activation(in).width);
-  normalize(activation(in).data(), norm, batch_->token_count(), activation(in).width);
-  multiply(gate_up, batch_->token_count(), nullptr, gate_up_.as<float>());
-  status_.add_launch(launch_gate(GateArgs<float, float>{.gate_up = gate_up_.as<const float>(),
-                                                        .out = activation(out).data(),
-                                                        .tokens = batch_->token_count(),
-                                                        .width = activation(out).width,
+  const int32_t width = arena_.width(in);
+  const int32_t rows = weights_.matrix(gate_up).rows;
+  SLUICE_CHECK(rows == 2 * arena_.width(out) && weights_.matrix(gate_up).length == width);
+  if (skips({.uses = {in},
+             .writes = {out},
+             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)},
+                         {Scratch::kGateUp, int64_t{arena_.tokens_max()} * rows * kFloatBytes}}}))
+    return;
+  normalize(arena_.data(in), norm, shape_.tokens, width);
+  auto* both = arena_.scratch<float>(Scratch::kGateUp);
+  multiply(gate_up, shape_.tokens, nullptr, both);
+  status_.add_launch(launch_gate(GateArgs<float, float>{.gate_up = both,
+                                                        .out = arena_.data(out),
+                                                        .tokens = shape_.tokens,
+                                                        .width = arena_.width(out),
                                                         .activation = activation_kind},
                                  device_.stream()),
                      "gate");
 }
 
 template <typename Stored>
-Result<StepOutput> CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
-  const int32_t width = activation(in).width;
-  const DeviceMatrix& matrix = weights_.matrix(head);
-  SLUICE_CHECK(matrix.length == width);
-  const auto compute_logits = [&](const int32_t* tokens, int32_t rows, float* gathered, float* logits) {
-    status_.add_launch(launch_gather_rows(gathered, activation(in).data(), tokens, rows, width, device_.stream()),
-                       "gather_rows");
-    normalize(gathered, norm, rows, width);
-    multiply(head, rows, nullptr, logits);
-  };
-  Result<StepOutput> output = sampler_.sample(*batch_, inputs_, {matrix.rows, width}, compute_logits, status_);
-  batch_ = nullptr;
-  if (!status_.first().ok()) return status_.first();
-  return output;
+void CudaBackend<Stored>::plan_sampling(ActivationId in, MatrixId head) {
+  const int32_t rows = logit_rows();
+  const int32_t width = arena_.width(in);
+  sampler_room_ = {
+      .samples = std::max(arena_.tokens_max(), kSamplesMin), .rows = rows, .vocab_size = weights_.matrix(head).rows};
+  arena_.plan({.uses = {in},
+               .writes = {},
+               .scratch = {{Scratch::kColumns, column_bytes(rows, width)},
+                           {Scratch::kGathered, int64_t{rows} * width * kFloatBytes},
+                           {Scratch::kLogits, int64_t{rows} * sampler_room_.vocab_size * kFloatBytes},
+                           {Scratch::kCandidates, DeviceSampler::scratch_bytes(sampler_room_)}}});
+}
+
+/// Of samples [first, first + rows) of the step.
+template <typename Stored>
+void CudaBackend<Stored>::compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first,
+                                         int32_t rows) {
+  const int32_t width = arena_.width(in);
+  auto* gathered = arena_.scratch<float>(Scratch::kGathered);
+  status_.add_launch(launch_gather_rows(gathered, static_cast<const float*>(arena_.data(in)),
+                                        inputs_.sampled_tokens() + first, rows, width, device_.stream()),
+                     "gather_rows");
+  normalize(gathered, norm, rows, width);
+  multiply(head, rows, nullptr, arena_.scratch<float>(Scratch::kLogits));
+}
+
+template <typename Stored>
+void CudaBackend<Stored>::draw(ActivationId in, const RmsNorm& norm, MatrixId head,
+                               std::span<const SampleRow> samples) {
+  auto* logits = arena_.scratch<float>(Scratch::kLogits);
+  auto* scratch = arena_.scratch<void>(Scratch::kCandidates);
+  const auto count = static_cast<int32_t>(samples.size());
+  for (int32_t first = 0; first < count; first += logit_rows()) {
+    const int32_t rows = std::min(logit_rows(), count - first);
+    if (!is_replayed_) compute_logits(in, norm, head, first, rows);
+    sampler_.draw(samples.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), first, logits, scratch,
+                  status_);
+  }
+  sampler_.send(samples, status_);
+}
+
+template <typename Stored>
+Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
+  SLUICE_CHECK(weights_.matrix(head).length == arena_.width(in));
+  if (phase_ == Phase::kPlanning) {
+    plan_sampling(in, head);
+  } else if (phase_ == Phase::kRecording) {
+    compute_logits(in, norm, head, 0, shape_.rows);
+  } else {
+    if (status_.first().ok()) draw(in, norm, head, batch_->samples);
+    batch_ = nullptr;
+  }
+  return status_.first();
 }
 
 }  // namespace

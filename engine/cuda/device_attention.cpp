@@ -34,16 +34,16 @@ Status DeviceAttention::add_cache(const KvLayout& layout, int32_t block_count, i
     SLUICE_ASSIGN_OR_RETURN(rope.angles, DeviceBuffer::allocate(device_, angle_bytes, "rotary angles"));
   }
   SLUICE_ASSIGN_OR_RETURN(paged_, make_paged_attention(device_, element_, layout.type));
-  return paged_->allocate(layout, block_count, tokens_max);
+  return paged_->allocate(layout, block_count);
 }
 
-void DeviceAttention::begin_step(const Batch& batch, const StepInputs& inputs, StepStatus& status) {
+void DeviceAttention::begin_step(const StepShape& shape, const StepInputs& inputs, StepStatus& status) {
   for (const Rope& rope : ropes_) {
     if (rope.params.frequencies.empty()) continue;
     status.add_launch(launch_rope_angles({.positions = inputs.positions(),
                                           .frequencies = rope.frequencies.as<const double>(),
                                           .angles = rope.angles.as<float>(),
-                                          .tokens = batch.token_count(),
+                                          .tokens = shape.tokens,
                                           .pairs = static_cast<int32_t>(rope.params.frequencies.size()),
                                           .magnitude = rope.params.magnitude},
                                          device_.stream()),
@@ -51,12 +51,12 @@ void DeviceAttention::begin_step(const Batch& batch, const StepInputs& inputs, S
   }
 }
 
-void DeviceAttention::attend(AttentionCall call, const Batch& batch, const StepInputs& inputs, StepStatus& status) {
+void DeviceAttention::attend(AttentionCall call, const StepShape& shape, const StepInputs& inputs, StepStatus& status) {
   const Rope& rope = ropes_.at(static_cast<size_t>(call.params.rope.index));
   call.angles = rope.angles.as<const float>();
   call.rope_dim = rope.params.dim();
   call.is_pairwise = rope.params.is_pairwise;
-  paged_->attend(call, batch, inputs, status);
+  paged_->attend(call, shape, inputs, status);
 }
 
 }  // namespace sluice::engine::cuda

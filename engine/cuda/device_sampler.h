@@ -1,66 +1,95 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <span>
-#include <vector>
 
 #include "base/status.h"
 #include "engine/batch.h"
+#include "engine/cuda/array_layout.h"
 #include "engine/cuda/device.h"
-#include "engine/cuda/packed_arrays.h"
 #include "engine/cuda/sampling_inputs.h"
 #include "engine/cuda/sampling_rows.h"
-#include "engine/cuda/step_inputs.h"
+#include "engine/cuda/step_results.h"
 #include "engine/cuda/step_status.h"
+#include "engine/cuda/upload_ring.h"
 
 namespace sluice::engine::cuda {
 
-struct HeadSize {
+/// What sampling has at most.
+struct SamplerRoom {
+  int32_t samples = 0;  ///< of a step
+  int32_t rows = 0;     ///< whose logits exist at once
   int32_t vocab_size = 0;
-  int32_t width = 0;
 };
 
 /// Draws a step's tokens on the device, some rows at a time: the tokens that sample_token() draws from the same logits.
 class DeviceSampler {
  public:
-  static constexpr int32_t kRowsMax = 32;  ///< rows whose logits exist at once
+  /// Rows that are drawn side by side; others wait for one of these.
+  static constexpr int32_t kBlocksMax = 128;
 
   /// The device outlives it.
-  explicit DeviceSampler(Device& device) : device_(device), arrays_(device, "what rows are sampled by") {}
+  explicit DeviceSampler(Device& device) : device_(device), results_(device) {}
 
-  /// Room for heads of up to this size.
-  Status reserve(const HeadSize& head);
+  Status allocate(const SamplerRoom& room);
+  /// Device memory that draw() takes while it runs.
+  static int64_t scratch_bytes(const SamplerRoom& room);
 
-  /// logits [rows, vocab_size] of the tokens `token_indexes` [rows] of the step, through `gathered` [rows, width]; all
-  /// in device memory, rows <= kRowsMax.
-  using ComputeLogits = std::function<void(const int32_t* token_indexes, int32_t rows, float* gathered, float* logits)>;
+  /// Draws samples, of which the first is the step's `first`, from logits [samples, vocab_size] in device memory. No
+  /// more at once than SamplerRoom::rows.
+  void draw(std::span<const SampleRow> samples, int32_t first, float* logits, void* scratch, StepStatus& status);
+  /// All of the step's samples are drawn: asks for what they are.
+  void send(std::span<const SampleRow> samples, StepStatus& status);
+  /// Waits for the oldest step that was sent and not taken.
+  Result<StepOutput> take() { return results_.take(); }
 
-  StepOutput sample(const Batch& batch, const StepInputs& inputs, const HeadSize& head,
-                    const ComputeLogits& compute_logits, StepStatus& status);
+  /// In device memory: the last step's [samples].
+  const int32_t* drawn() const { return results_.tokens(); }
 
  private:
-  /// What the kernels find of the rows that are uploaded.
-  struct Rows {
-    LogitBatch logits;
-    DrawRows draws;
-    PenaltyRows penalties;
-    LogprobRows logprobs;
-    int32_t* tokens = nullptr;  // [rows] drawn
+  /// Where the kernels find what rows are sampled by. [rows] where nothing else is said.
+  struct Places {
+    ArrayPlace<float> temperature;
+    ArrayPlace<float> inverse_temperature;
+    ArrayPlace<int32_t> top_k;
+    ArrayPlace<float> top_p;
+    ArrayPlace<float> min_p;
+    ArrayPlace<double> min_p_depth;
+    ArrayPlace<double> unit;
+    ArrayPlace<int32_t> scored_token;
+    ArrayPlace<int32_t> top_logprobs;
+    ArrayPlace<float> repetition;
+    ArrayPlace<float> presence;
+    ArrayPlace<float> frequency;
+    ArrayPlace<int32_t> history_begin;  // [rows + 1]
+    ArrayPlace<int32_t> bias_begin;     // [rows + 1]
+    ArrayPlace<int32_t> history_token;  // [changes], as all that follow
+    ArrayPlace<int32_t> history_count;
+    ArrayPlace<int32_t> bias_token;
+    ArrayPlace<float> bias;
+    ArrayPlace<float> history_logit;  // only the device's, as the last
+    ArrayPlace<float> bias_logit;
   };
 
-  Rows upload(std::span<const SampleRow> samples, int32_t vocab_size, StepStatus& status);
-  void draw(const Rows& rows, StepStatus& status);
-  void collect(int32_t rows, StepOutput& output, StepStatus& status);
+  size_t fitting(std::span<const SampleRow> samples) const;
+  Status upload();
+  void stage(void* staged) const;
+  Status send_changes();
+  void draw_fitting(std::span<const SampleRow> samples, int32_t first, float* logits, void* scratch,
+                    StepStatus& status);
+  DrawRows draw_rows() const;
+  PenaltyRows penalty_rows() const;
 
   Device& device_;
-  int32_t vocab_size_max_ = 0;
-  DeviceBuffer gathered_;
-  DeviceBuffer logits_;   // float [kRowsMax, vocab_size]
-  DeviceBuffer room_;     // of CandidateRoom, a block per row
-  DeviceBuffer results_;  // Results
-  SamplingInputs sampling_;
-  PackedArrays arrays_;
+  SamplerRoom room_;
+  int32_t changes_ = 0;  ///< of logits, by penalties and by biases each, that one launch has room for
+  Places places_;
+  int64_t staged_bytes_ = 0;
+  DeviceBuffer memory_;
+  std::optional<UploadRing> ring_;
+  SamplingInputs inputs_;
+  StepResults results_;
 };
 
 }  // namespace sluice::engine::cuda

@@ -59,6 +59,13 @@ Status DeviceWeights::copy_rows(const StoredTensor& tensor, std::byte* to) {
   return {};
 }
 
+int64_t DeviceWeights::bytes() const {
+  int64_t bytes = 0;
+  for (const DeviceMatrix& matrix : matrices_) bytes += matrix.elements.bytes();
+  for (const DeviceVector& vector : vectors_) bytes += vector.values.bytes();
+  return bytes;
+}
+
 Result<VectorId> DeviceWeights::add_vector(std::span<const float> values) {
   DeviceVector vector;
   vector.length = static_cast<int32_t>(values.size());

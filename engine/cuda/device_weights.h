@@ -42,6 +42,7 @@ class DeviceWeights {
   /// nullptr for an id that names none.
   const float* values_of(VectorId id) const { return id.exists() ? vector(id).values.as<const float>() : nullptr; }
   Element element() const { return element_; }
+  int64_t bytes() const;
 
  private:
   Status copy_rows(const StoredTensor& tensor, std::byte* to);

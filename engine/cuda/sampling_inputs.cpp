@@ -48,6 +48,11 @@ void SamplingInputs::fill(std::span<const SampleRow> rows, int32_t vocab_size) {
   bias_begin.push_back(static_cast<int32_t>(bias_token.size()));
 }
 
+int64_t SamplingInputs::history_max(const SampleRow& row, int32_t vocab_size) {
+  if (row.scored_token >= 0 || !has_penalties(*row.params)) return 0;
+  return std::min<int64_t>(static_cast<int64_t>(row.prompt.size() + row.output.size()), vocab_size);
+}
+
 void SamplingInputs::add_draw(const SampleRow& row) {
   const SamplingParams& params = *row.params;
   const bool is_greedy = params.temperature < SamplingParams::kGreedyTemperature;

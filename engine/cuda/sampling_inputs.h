@@ -38,6 +38,8 @@ struct SamplingInputs {
 
   /// All parameters are valid for the vocabulary, and all tokens lie in it.
   void fill(std::span<const SampleRow> rows, int32_t vocab_size);
+  /// What a row adds to history_token at most.
+  static int64_t history_max(const SampleRow& row, int32_t vocab_size);
 
  private:
   void add_draw(const SampleRow& row);

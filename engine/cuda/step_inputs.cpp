@@ -1,22 +1,83 @@
 #include "engine/cuda/step_inputs.h"
 
-namespace sluice::engine::cuda {
+#include <algorithm>
+#include <span>
 
-Status StepInputs::upload(const Batch& batch) {
+#include "base/check.h"
+
+namespace sluice::engine::cuda {
+namespace {
+
+constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(int32_t));
+constexpr int32_t kNoSlot = -1;
+
+/// Numbers of a batch and, up to `padded`, one and the same after them.
+void put_padded(const ArrayPlace<int32_t>& place, void* memory, std::span<const int32_t> values, int64_t padded,
+                int32_t padding) {
+  place.put(memory, values);
+  const auto count = static_cast<int64_t>(values.size());
+  SLUICE_CHECK(padded <= place.room);
+  if (padded > count) std::fill_n(place.in(memory) + count, padded - count, padding);
+}
+
+}  // namespace
+
+Status StepInputs::allocate(const StepRoom& room) {
+  room_ = room;
+  ArrayLayout layout;
+  token_ids_ = layout.add<int32_t>(room.tokens);
+  positions_ = layout.add<int32_t>(room.tokens);
+  slots_ = layout.add<int32_t>(int64_t{room.groups} * room.tokens);
+  row_begin_ = layout.add<int32_t>(room.tokens + 1);
+  table_begin_ = layout.add<int32_t>(room.tokens + 1);
+  sampled_tokens_ = layout.add<int32_t>(room.samples);
+  drawn_before_ = layout.add<int32_t>(room.tokens);
+  block_ids_ = layout.add<int32_t>(room.groups * room.table_entries);
+  SLUICE_ASSIGN_OR_RETURN(memory_, DeviceBuffer::allocate(device_, layout.bytes(), "the inputs of a step"));
+  SLUICE_ASSIGN_OR_RETURN(ring_, UploadRing::create(device_, layout.bytes(), "the inputs of a step"));
+  return {};
+}
+
+Status StepInputs::upload(const Batch& batch, int32_t padded_tokens) {
+  SLUICE_ASSIGN_OR_RETURN(void* staged, ring_->begin());
+  fill(batch, std::max(padded_tokens, batch.token_count()), staged);
+  SLUICE_RETURN_IF_ERROR(ring_->send(memory_.as<void>(), 0, block_ids_.offset));
+  const int64_t entries = batch.table_begin.empty() ? 0 : batch.table_begin.back();
+  for (int32_t group = 0; group < room_.groups; ++group) {
+    const int64_t offset = block_ids_.offset + group * room_.table_entries * kNumberBytes;
+    SLUICE_RETURN_IF_ERROR(ring_->send(memory_.as<std::byte>() + offset, offset, entries * kNumberBytes));
+  }
+  return ring_->end();
+}
+
+void StepInputs::fill(const Batch& batch, int32_t padded_tokens, void* staged) {
+  const int64_t tokens = padded_tokens;
+  put_padded(token_ids_, staged, batch.token_ids, tokens, 0);
+  put_padded(positions_, staged, batch.positions, tokens, 0);
+  const auto count = static_cast<size_t>(batch.token_count());
+  for (int32_t group = 0; group < room_.groups; ++group) {
+    const ArrayPlace<int32_t> of_group{slots_.offset + int64_t{group} * room_.tokens * kNumberBytes, room_.tokens};
+    put_padded(of_group, staged, std::span(batch.slots).subspan(static_cast<size_t>(group) * count, count), tokens,
+               kNoSlot);
+  }
+  // A row that begins where it ends has no tokens.
+  put_padded(row_begin_, staged, batch.row_begin, tokens + 1, batch.row_begin.back());
+  put_padded(table_begin_, staged, batch.table_begin, tokens + 1, batch.table_begin.back());
+  put_padded(drawn_before_, staged, batch.drawn_before, tokens, -1);
   sampled_.clear();
   for (const SampleRow& row : batch.samples) sampled_.push_back(row.token_index);
-  token_count_ = batch.token_count();
-  table_size_ = batch.table_begin.empty() ? 0 : batch.table_begin.back();
+  put_padded(sampled_tokens_, staged, sampled_, std::min(tokens, sampled_tokens_.room), 0);
+  put_tables(batch, staged);
+}
 
-  arrays_.clear();
-  token_ids_ = arrays_.put(batch.token_ids);
-  positions_ = arrays_.put(batch.positions);
-  slots_ = arrays_.put(batch.slots);
-  row_begin_ = arrays_.put(batch.row_begin);
-  table_begin_ = arrays_.put(batch.table_begin);
-  block_ids_ = arrays_.put(batch.block_ids);
-  sampled_tokens_ = arrays_.put(sampled_);
-  return arrays_.upload();
+void StepInputs::put_tables(const Batch& batch, void* staged) const {
+  const auto entries = static_cast<size_t>(batch.table_begin.back());
+  SLUICE_CHECK(static_cast<int64_t>(entries) <= room_.table_entries);
+  for (int32_t group = 0; group < room_.groups; ++group) {
+    const ArrayPlace<int32_t> of_group{block_ids_.offset + group * room_.table_entries * kNumberBytes,
+                                       room_.table_entries};
+    of_group.put(staged, std::span(batch.block_ids).subspan(static_cast<size_t>(group) * entries, entries));
+  }
 }
 
 }  // namespace sluice::engine::cuda

@@ -1,44 +1,67 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/batch.h"
+#include "engine/cuda/array_layout.h"
 #include "engine/cuda/device.h"
-#include "engine/cuda/packed_arrays.h"
+#include "engine/cuda/upload_ring.h"
 
 namespace sluice::engine::cuda {
 
-/// A batch's numbers in device memory, shaped as in Batch, of the last batch that was uploaded.
+/// What a step has at most.
+struct StepRoom {
+  int32_t tokens = 0;  ///< and rows, as each has a token
+  int32_t samples = 0;
+  int32_t groups = 0;
+  int64_t table_entries = 0;  ///< of all rows' block tables, of one group
+};
+
+/// A batch's numbers in device memory, shaped as in Batch, of the last batch that was uploaded. They lie at the same
+/// addresses in every step.
 class StepInputs {
  public:
   /// The device outlives it.
-  explicit StepInputs(Device& device) : arrays_(device, "the inputs of a step") {}
+  explicit StepInputs(Device& device) : device_(device) {}
 
-  Status upload(const Batch& batch);
+  Status allocate(const StepRoom& room);
+  /// Asks for the copies; the batch may change when the call returns. With `padded_tokens` above the batch's, whose
+  /// rows then have one token each, tokens of no row are added: they are cached nowhere, and nobody looks at what they
+  /// get.
+  Status upload(const Batch& batch, int32_t padded_tokens);
 
-  const int32_t* token_ids() const { return at(token_ids_); }
+  int32_t* token_ids() const { return at(token_ids_); }
   const int32_t* positions() const { return at(positions_); }
-  const int32_t* slots(int32_t group) const { return at(slots_) + int64_t{group} * token_count_; }
+  const int32_t* slots(int32_t group) const { return at(slots_) + int64_t{group} * room_.tokens; }
   const int32_t* row_begin() const { return at(row_begin_); }
   const int32_t* table_begin() const { return at(table_begin_); }
-  const int32_t* block_ids(int32_t group) const { return at(block_ids_) + int64_t{group} * table_size_; }
+  const int32_t* block_ids(int32_t group) const { return at(block_ids_) + group * room_.table_entries; }
   const int32_t* sampled_tokens() const { return at(sampled_tokens_); }  // [samples] SampleRow::token_index
+  const int32_t* drawn_before() const { return at(drawn_before_); }      // [decode_rows] as Batch::drawn_before
 
  private:
-  const int32_t* at(PackedArrays::Place place) const { return arrays_.at<const int32_t>(place); }
+  using Numbers = ArrayPlace<int32_t>;
 
-  PackedArrays arrays_;
-  PackedArrays::Place token_ids_;
-  PackedArrays::Place positions_;
-  PackedArrays::Place slots_;
-  PackedArrays::Place row_begin_;
-  PackedArrays::Place table_begin_;
-  PackedArrays::Place block_ids_;
-  PackedArrays::Place sampled_tokens_;
+  int32_t* at(const Numbers& place) const { return place.in(memory_.as<void>()); }
+  void fill(const Batch& batch, int32_t padded_tokens, void* staged);
+  void put_tables(const Batch& batch, void* staged) const;
+
+  Device& device_;
+  StepRoom room_;
+  Numbers token_ids_;
+  Numbers positions_;
+  Numbers slots_;  // [groups][room.tokens]
+  Numbers row_begin_;
+  Numbers table_begin_;
+  Numbers sampled_tokens_;
+  Numbers drawn_before_;
+  Numbers block_ids_;  // [groups][room.table_entries], the last of all, and only the used part is copied
+  DeviceBuffer memory_;
+  std::optional<UploadRing> ring_;
   std::vector<int32_t> sampled_;
-  int32_t token_count_ = 0;
-  int32_t table_size_ = 0;  // of one group
 };
 
 }  // namespace sluice::engine::cuda

@@ -29,13 +29,10 @@ class TypedAttention final : public PagedAttention {
  public:
   explicit TypedAttention(Device& device) : device_(device) {}
 
-  Status allocate(const KvLayout& layout, int32_t block_count, int32_t tokens_max) override;
-  void attend(const AttentionCall& call, const Batch& batch, const StepInputs& inputs, StepStatus& status) override;
+  Status allocate(const KvLayout& layout, int32_t block_count) override;
+  void attend(const AttentionCall& call, const StepShape& step, const StepInputs& inputs, StepStatus& status) override;
 
  private:
-  /// Decode rows that are computed at once: what the workspace has room for.
-  static constexpr int32_t kDecodeRowsMax = 64;
-  static constexpr SplitLimits kDecodeSplits{.keys_min = 256, .splits_max = 32};
   static constexpr SplitLimits kUnsplit{.keys_min = 1 << 30, .splits_max = 1};
 
   struct Rows {
@@ -46,22 +43,21 @@ class TypedAttention final : public PagedAttention {
   PagedCache<Cached> cache_of(int32_t layer) const;
   AttentionShape shape_of(const AttentionCall& call) const;
   AttentionRows rows_of(const AttentionCall& call, const StepInputs& inputs) const;
-  void store(const AttentionCall& call, const Batch& batch, const StepInputs& inputs, StepStatus& status);
+  void store(const AttentionCall& call, const StepShape& step, const StepInputs& inputs, StepStatus& status);
   template <int32_t kHeadDim>
-  void decode(const AttentionCall& call, const Batch& batch, const StepInputs& inputs, Rows rows, StepStatus& status);
+  void decode(const AttentionCall& call, const StepShape& step, const StepInputs& inputs, Rows rows,
+              StepStatus& status);
   template <int32_t kHeadDim>
-  void prefill(const AttentionCall& call, const Batch& batch, const StepInputs& inputs, StepStatus& status);
+  void prefill(const AttentionCall& call, const StepShape& step, const StepInputs& inputs, StepStatus& status);
 
   Device& device_;
   KvLayout layout_;
   int64_t layer_elements_ = 0;  // keys, or values, of one layer of all blocks
   DeviceBuffer cache_;          // Cached [layers_per_block][keys, values][blocks][kv_heads][block_size][head_dim]
-  DeviceBuffer queries_;        // Query [tokens_max, query_width]
-  DeviceBuffer workspace_;      // float [kDecodeRowsMax, splits_max, heads, head_dim + 2]
 };
 
 template <typename Query, typename Cached>
-Status TypedAttention<Query, Cached>::allocate(const KvLayout& layout, int32_t block_count, int32_t tokens_max) {
+Status TypedAttention<Query, Cached>::allocate(const KvLayout& layout, int32_t block_count) {
   if (!with_head_dim(layout.head_dim, [](auto) {}))
     return failed_precondition("heads of " + std::to_string(layout.head_dim) + " elements can't be had on CUDA");
   if (layout.block_size % 8 != 0)
@@ -72,13 +68,6 @@ Status TypedAttention<Query, Cached>::allocate(const KvLayout& layout, int32_t b
   const int64_t elements = 2 * layer_elements_ * layout.groups.layers_per_block;
   SLUICE_ASSIGN_OR_RETURN(
       cache_, DeviceBuffer::allocate(device_, elements * static_cast<int64_t>(sizeof(Cached)), "the KV cache"));
-  const int64_t query_bytes =
-      int64_t{tokens_max} * layout.head_count * layout.head_dim * static_cast<int64_t>(sizeof(Query));
-  SLUICE_ASSIGN_OR_RETURN(queries_, DeviceBuffer::allocate(device_, query_bytes, "queries"));
-  const int64_t parts = int64_t{kDecodeRowsMax} * kDecodeSplits.splits_max * layout.head_count;
-  SLUICE_ASSIGN_OR_RETURN(
-      workspace_, DeviceBuffer::allocate(device_, parts * (layout.head_dim + 2) * static_cast<int64_t>(sizeof(float)),
-                                         "parts of attention"));
   return {};
 }
 
@@ -108,21 +97,21 @@ AttentionRows TypedAttention<Query, Cached>::rows_of(const AttentionCall& call, 
 }
 
 template <typename Query, typename Cached>
-void TypedAttention<Query, Cached>::attend(const AttentionCall& call, const Batch& batch, const StepInputs& inputs,
+void TypedAttention<Query, Cached>::attend(const AttentionCall& call, const StepShape& step, const StepInputs& inputs,
                                            StepStatus& status) {
-  store(call, batch, inputs, status);
+  store(call, step, inputs, status);
   with_head_dim(layout_.head_dim, [&]<int32_t kHeadDim>(std::integral_constant<int32_t, kHeadDim>) {
-    for (int32_t begin = 0; begin < batch.decode_rows; begin += kDecodeRowsMax) {
-      const int32_t count = std::min(kDecodeRowsMax, batch.decode_rows - begin);
-      this->template decode<kHeadDim>(call, batch, inputs, {begin, count}, status);
+    for (int32_t begin = 0; begin < step.decode_rows; begin += kDecodeRowsMax) {
+      const int32_t count = std::min(kDecodeRowsMax, step.decode_rows - begin);
+      this->template decode<kHeadDim>(call, step, inputs, {begin, count}, status);
     }
-    if (batch.decode_rows < batch.row_count()) this->template prefill<kHeadDim>(call, batch, inputs, status);
+    if (step.decode_rows < step.rows) this->template prefill<kHeadDim>(call, step, inputs, status);
   });
 }
 
-/// Queries to queries_, keys and values to their slots.
+/// Queries to call.queries, keys and values to their slots.
 template <typename Query, typename Cached>
-void TypedAttention<Query, Cached>::store(const AttentionCall& call, const Batch& batch, const StepInputs& inputs,
+void TypedAttention<Query, Cached>::store(const AttentionCall& call, const StepShape& step, const StepInputs& inputs,
                                           StepStatus& status) {
   const PagedCache<Cached> cache = cache_of(call.params.layer);
   const int32_t group = layout_.groups.places.at(static_cast<size_t>(call.params.layer)).group;
@@ -131,10 +120,10 @@ void TypedAttention<Query, Cached>::store(const AttentionCall& call, const Batch
                                                                           .angles = call.angles,
                                                                           .query_norm = call.query_norm,
                                                                           .key_norm = call.key_norm,
-                                                                          .queries = queries_.as<Query>(),
+                                                                          .queries = static_cast<Query*>(call.queries),
                                                                           .keys = const_cast<Cached*>(cache.keys),
                                                                           .values = const_cast<Cached*>(cache.values),
-                                                                          .tokens = batch.token_count(),
+                                                                          .tokens = step.tokens,
                                                                           .heads = call.params.head_count,
                                                                           .kv_heads = layout_.kv_head_count,
                                                                           .head_dim = layout_.head_dim,
@@ -148,46 +137,40 @@ void TypedAttention<Query, Cached>::store(const AttentionCall& call, const Batch
 /// Rows of one token each, which come first in a batch: row r is token r.
 template <typename Query, typename Cached>
 template <int32_t kHeadDim>
-void TypedAttention<Query, Cached>::decode(const AttentionCall& call, const Batch& batch, const StepInputs& inputs,
+void TypedAttention<Query, Cached>::decode(const AttentionCall& call, const StepShape& step, const StepInputs& inputs,
                                            Rows rows, StepStatus& status) {
   const AttentionShape shape = shape_of(call);
   const int64_t token_width = int64_t{shape.head_count} * kHeadDim;
   AttentionRows from = rows_of(call, inputs);
   from.positions += rows.begin;  // and row_begin stays: 0, 1, 2 and so on
   from.table_begin += rows.begin;
-  const auto* contexts = &batch.context_lengths[static_cast<size_t>(rows.begin)];
-  const int32_t longest = *std::max_element(contexts, contexts + rows.count);
   const DecodeArguments<Query, Cached, float> arguments{
-      .queries = {queries_.as<const Query>() + rows.begin * token_width, token_width},
+      .queries = {static_cast<const Query*>(call.queries) + rows.begin * token_width, token_width},
       .cache = cache_of(call.params.layer),
       .rows = from,
       .shape = shape,
       .limits = kDecodeSplits,
       .out = call.out + rows.begin * token_width,
-      .workspace = workspace_.as<float>()};
+      .workspace = call.partials};
   status.add_launch(launch_decode_attention<kHeadDim>(arguments, {.rows = rows.count, .stream = device_.stream()},
-                                                      plan_splits(longest, shape.window, kDecodeSplits)),
+                                                      plan_splits(step.decode_context, shape.window, kDecodeSplits)),
                     "decode_attention");
 }
 
 template <typename Query, typename Cached>
 template <int32_t kHeadDim>
-void TypedAttention<Query, Cached>::prefill(const AttentionCall& call, const Batch& batch, const StepInputs& inputs,
+void TypedAttention<Query, Cached>::prefill(const AttentionCall& call, const StepShape& step, const StepInputs& inputs,
                                             StepStatus& status) {
   const AttentionShape shape = shape_of(call);
   AttentionRows from = rows_of(call, inputs);
-  from.row_begin += batch.decode_rows;
-  from.table_begin += batch.decode_rows;
-  const RowLaunch how{.rows = batch.row_count() - batch.decode_rows, .stream = device_.stream()};
-  const Queries<Query> queries{queries_.as<const Query>(), int64_t{shape.head_count} * kHeadDim};
+  from.row_begin += step.decode_rows;
+  from.table_begin += step.decode_rows;
+  const RowLaunch how{.rows = step.rows - step.decode_rows, .stream = device_.stream()};
+  const Queries<Query> queries{static_cast<const Query*>(call.queries), int64_t{shape.head_count} * kHeadDim};
   if constexpr (std::is_same_v<Query, gpu::Bf16> && kHeadDim % 16 == 0) {
-    int32_t longest = 0;
-    for (auto row = static_cast<size_t>(batch.decode_rows); row < batch.context_lengths.size(); ++row) {
-      longest = std::max(longest, batch.row_begin[row + 1] - batch.row_begin[row]);
-    }
     const PrefillArguments<Cached, float> arguments{
         .queries = queries, .cache = cache_of(call.params.layer), .rows = from, .shape = shape, .out = call.out};
-    status.add_launch(launch_prefill_attention<kHeadDim>(arguments, how, longest), "prefill_attention");
+    status.add_launch(launch_prefill_attention<kHeadDim>(arguments, how, step.prompt_slice), "prefill_attention");
   } else {
     const DecodeArguments<Query, Cached, float> arguments{.queries = queries,
                                                           .cache = cache_of(call.params.layer),

@@ -231,7 +231,8 @@ TEST_P(BackendOps, ScoresSampleRowsFromTheHead) {
     batch.samples.push_back(row);
   }
   backend->begin_step(batch);
-  const StepOutput output = backend->sample(in, {add_vector(*backend, *norm), 1e-5F}, id).value();
+  ASSERT_TRUE(backend->sample(in, {add_vector(*backend, *norm), 1e-5F}, id).ok());
+  const StepOutput output = backend->collect().value();
   ASSERT_EQ(output.samples.size(), batch.samples.size());
   for (size_t i = 0; i < output.samples.size(); ++i) {
     const SampleRow& row = batch.samples[i];
@@ -279,6 +280,7 @@ TEST_P(BackendOps, TakesTheMemoryOfAStepAtLoad) {
   const int64_t before = address_space_bytes();
   backend->begin_step(batch);
   ASSERT_TRUE(backend->sample(in, {weight, 1e-5F}, id).ok());
+  ASSERT_TRUE(backend->collect().ok());
   EXPECT_LT(address_space_bytes() - before, kSmall);  // logits or angles alone are some times as much
 }
 
