@@ -56,7 +56,7 @@ Result<GgufFile> GgufFile::open(const std::string& path) {
   file.metadata_ = std::move(parts.front().contents.metadata);
   for (GgufPart& part : parts) {
     for (auto& tensor : part.contents.tensors) {
-      tensor.is_mapped = true;
+      tensor.file = part.file.get();
       file.tensor_index_.emplace(tensor.name, file.tensors_.size());
       file.tensors_.push_back(std::move(tensor));
     }

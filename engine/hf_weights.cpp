@@ -119,7 +119,7 @@ Status HfWeights::add_tensor(const SafetensorsFile& file, const SafetensorsEntry
                       .type = entry.type,
                       .shape = {entry.shape.rbegin(), entry.shape.rend()},
                       .data = entry.data,
-                      .is_mapped = true};
+                      .file = &file.file()};
   if (tensor.shape.empty()) tensor.shape = {1};
   const auto [other, is_new] = index_.emplace(tensor.name, tensors_.size());
   if (!is_new) {

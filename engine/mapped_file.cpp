@@ -11,31 +11,22 @@
 namespace sluice::engine {
 namespace {
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 Status system_failure(const std::string& path, int error) {
   const std::string message = path + ": " + std::system_category().message(error);
   return error == ENOENT || error == ENOTDIR ? not_found(message) : failed_precondition(message);
 }
 
+Result<FileDescriptor> open_descriptor(const std::string& path, int flags) {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+  if (!fd.is_open()) return system_failure(path, errno);
+  return fd;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() < 0) return system_failure(path, errno);
+  SLUICE_ASSIGN_OR_RETURN(const FileDescriptor fd, open_descriptor(path, 0));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return system_failure(path, errno);
   if (!S_ISREG(info.st_mode)) return failed_precondition(path + ": not a regular file");
@@ -44,7 +35,16 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   const auto size = static_cast<size_t>(info.st_size);
   void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (address == MAP_FAILED) return system_failure(path, errno);
-  return std::unique_ptr<MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
+  return std::unique_ptr<MappedFile>(
+      new MappedFile(path, {info.st_dev, info.st_ino}, {static_cast<const std::byte*>(address), size}));
+}
+
+Result<FileDescriptor> MappedFile::reopen(int flags) const {
+  SLUICE_ASSIGN_OR_RETURN(FileDescriptor fd, open_descriptor(path_, flags));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return system_failure(path_, errno);
+  if (Identity{info.st_dev, info.st_ino} == identity_) return fd;
+  return failed_precondition(path_ + ": it has been replaced by another file");
 }
 
 void MappedFile::drop_pages(std::span<const std::byte> part) {

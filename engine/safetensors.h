@@ -24,6 +24,7 @@ class SafetensorsFile {
   ~SafetensorsFile();
 
   const std::string& path() const { return path_; }
+  const MappedFile& file() const { return *file_; }
   /// In the order of their data.
   std::span<const SafetensorsEntry> entries() const { return entries_; }
   /// Gives back the memory of what was read so far; data that is looked at again is read again.

@@ -11,6 +11,8 @@
 
 namespace sluice::engine {
 
+class MappedFile;
+
 /// Makes the rows of tensors that lie in no file, whenever somebody reads them. Thread-safe.
 class RowMaker {
  public:
@@ -27,8 +29,9 @@ struct StoredTensor {
   /// shape[0] is the contiguous (input) dimension, as GGUF has it; 1 to 4 entries, all > 0.
   std::vector<int64_t> shape;
   std::span<const std::byte> data;  ///< its size is exactly that of the shape; empty where rows are made
-  /// The data lies in a MappedFile: what was read of it can be given back with MappedFile::drop_pages().
-  bool is_mapped = false;
+  /// Lent: the file that the data lies in, which can be read without the mapping and given back with
+  /// MappedFile::drop_pages(); nullptr where it lies elsewhere.
+  const MappedFile* file = nullptr;
   const RowMaker* maker = nullptr;  ///< lent; nullptr for a tensor of files
   int64_t first_made_row = 0;       ///< the first of its rows, as the maker counts
 

@@ -9,7 +9,7 @@ packages=(
   g++ cmake ninja-build pkg-config ca-certificates unzip
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libboost-dev libboost-system-dev prometheus-cpp-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
-  libpcre2-dev libicu-dev libsodium-dev zlib1g-dev
+  libpcre2-dev libicu-dev libsodium-dev liburing-dev zlib1g-dev
   python3 python3-venv
 )
 if [[ "${1:-build}" == test ]]; then

@@ -38,7 +38,7 @@ void WeightStore::pack(const StoredTensor& tensor, const PackedPart& part, std::
         pack_panel(part, rows, panels + panel * part.panel_bytes());
       });
     });
-    if (!tensor.is_mapped) continue;
+    if (tensor.file == nullptr) continue;
     const int64_t first_row = int64_t{begin} * kPanelRows;
     const int64_t rows = std::min<int64_t>(int64_t{count} * kPanelRows, tensor.row_count() - first_row);
     MappedFile::drop_pages(tensor.rows(first_row, rows).data);

@@ -54,7 +54,7 @@ Status DeviceWeights::copy_rows(const StoredTensor& tensor, std::byte* to) {
     const int64_t bytes = rows * length * element_bytes(element_);
     SLUICE_RETURN_IF_ERROR(device_.copy_in(to, from, bytes));
     to += bytes;
-    if (tensor.is_mapped) MappedFile::drop_pages(stored);
+    if (tensor.file != nullptr) MappedFile::drop_pages(stored);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tests/engine/gguf_builder.h"
+#include "tests/engine/temporary_folder.h"
 
 namespace sluice::engine {
 namespace {
@@ -48,6 +49,17 @@ TEST(MappedFile, OutlivesTheDeletionOfTheFile) {
     file = std::move(opened).value();
   }
   EXPECT_EQ(std::vector<std::byte>(file->bytes().begin(), file->bytes().end()), bytes);
+}
+
+TEST(MappedFile, IsReopenedOnlyAsItself) {
+  const TemporaryFolder folder;
+  const auto file = MappedFile::open(folder.write("file", "weights")).value();
+  EXPECT_EQ(file->path(), folder.path_of("file"));
+  ASSERT_TRUE(file->reopen(0).ok());
+  std::filesystem::rename(folder.write("other", "weights"), folder.path_of("file"));
+  EXPECT_THAT(file->reopen(0).status().message(), HasSubstr("has been replaced by another file"));
+  std::filesystem::remove(folder.path_of("file"));
+  EXPECT_EQ(file->reopen(0).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace
