@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,6 +86,9 @@ struct Experts {
   int32_t count() const { return static_cast<int32_t>(downs.size()); }
 };
 
+/// Told of the bytes of added tensors that are still to be read; they get fewer.
+using UnreadWatch = std::function<void(int64_t bytes)>;
+
 /// What of a device's memory something takes.
 struct MemoryUse {
   std::string purpose;
@@ -112,10 +116,16 @@ class Backend {
   /// For people and for metrics, e.g. "cpu avx2, 2 threads".
   virtual std::string description() const = 0;
 
-  /// One matrix from tensors of equal row length, one below the other; they may differ in type. The tensors' bytes are
-  /// copied.
+  /// One matrix from tensors of equal row length, one below the other; they may differ in type. What the
+  /// tensors lend (names, bytes, files, makers) stays as it is until finish_weights() returns: a backend may copy it as
+  /// late as that, in an order of its own.
   virtual Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) = 0;
   virtual MatrixSize matrix_size(MatrixId matrix) const = 0;
+  /// Bytes of added tensors that are still to be read.
+  virtual int64_t unread_bytes() const = 0;
+  /// Reads them; called once all matrices are added, before the first step. Tells `watch` whenever they have become
+  /// fewer. A failure to read names the file; then no step may be run.
+  virtual Status finish_weights(const UnreadWatch& watch) = 0;
   virtual Result<VectorId> add_vector(std::vector<float> values) = 0;
   virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;
   virtual RopeId add_rope(const RopeParams& params) = 0;

@@ -44,12 +44,12 @@ Result<std::unique_ptr<Model>> Decoder::load(WeightPicker& weights, const ModelC
   std::unique_ptr<Decoder> model(new Decoder(config.embedding_scale));
   LayerSource source{weights, config, backend, LayerRopes::add_to(backend, config), tokens_max, 0, {}};
   SLUICE_ASSIGN_OR_RETURN(model->ends_, ModelEnds::load(source));
-  weights.drop_pages();
+  weights.drop_pages(backend.unread_bytes());
   for (; source.index < config.layer_count; ++source.index) {
     source.prefix = "blk." + std::to_string(source.index) + ".";
     SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<DecoderLayer> layer, load_layer(source));
     model->layers_.push_back(std::move(layer));
-    weights.drop_pages();
+    weights.drop_pages(backend.unread_bytes());
   }
   SLUICE_ASSIGN_OR_RETURN(model->act_, add_activations(config, backend, tokens_max));
   return std::unique_ptr<Model>(std::move(model));

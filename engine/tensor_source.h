@@ -25,6 +25,8 @@ class TensorSource {
 
   /// Gives back the memory of what was read so far; data that is looked at again is read again.
   virtual void drop_pages() const = 0;
+  /// All tensors found so far have been read but for so many bytes; for whoever watches a load.
+  virtual void tell_unread(int64_t bytes) const { static_cast<void>(bytes); }
 };
 
 }  // namespace sluice::engine

@@ -8,11 +8,6 @@ const StoredTensor* WatchedTensors::find_tensor(std::string_view name) const {
   return tensor;
 }
 
-void WatchedTensors::drop_pages() const {
-  source_.drop_pages();
-  watch_(found_bytes_);
-}
-
 int64_t stored_bytes(const TensorSource& source) {
   int64_t bytes = 0;
   for (const StoredTensor& tensor : source.tensors()) bytes += tensor.bytes();

@@ -21,8 +21,8 @@ class WatchedTensors final : public TensorSource {
   std::span<const StoredTensor> tensors() const override { return source_.tensors(); }
   const StoredTensor* find_tensor(std::string_view name) const override;
   std::string spelling(std::string_view name) const override { return source_.spelling(name); }
-  /// Whoever loads a model calls this when what it has found is copied.
-  void drop_pages() const override;
+  void drop_pages() const override { source_.drop_pages(); }
+  void tell_unread(int64_t bytes) const override { watch_(found_bytes_ - bytes); }
 
  private:
   const TensorSource& source_;

@@ -48,8 +48,13 @@ bool WeightPicker::has(std::string_view name) const {
   return source_->find_tensor(name) != nullptr;
 }
 
-void WeightPicker::drop_pages() const {
+void WeightPicker::drop_pages(int64_t unread_bytes) const {
   source_->drop_pages();
+  tell_unread(unread_bytes);
+}
+
+void WeightPicker::tell_unread(int64_t bytes) const {
+  source_->tell_unread(bytes);
 }
 
 std::vector<std::string> WeightPicker::left_over() const {

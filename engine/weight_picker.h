@@ -29,8 +29,11 @@ class WeightPicker {
   /// The configuration has what the tensor says.
   void skip(const std::string& name) { taken_.insert(name); }
 
-  /// What was taken so far has been copied: the file need not stay in memory beside it.
-  void drop_pages() const;
+  /// What was taken so far has been copied or will be read anew, and so many bytes of it are still to be read: the file
+  /// need not stay in memory beside it.
+  void drop_pages(int64_t unread_bytes) const;
+  /// The same without giving memory back, where nobody has looked at the files in between.
+  void tell_unread(int64_t bytes) const;
 
   /// Names of the tensors never taken, as the files spell them and in their order.
   std::vector<std::string> left_over() const;

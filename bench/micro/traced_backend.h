@@ -32,6 +32,8 @@ class TracedBackend final : public engine::Backend {
   std::string description() const override { return traced_->description(); }
   Result<engine::MatrixId> add_matrix(std::span<const engine::StoredTensor* const> parts) override;
   engine::MatrixSize matrix_size(engine::MatrixId matrix) const override { return traced_->matrix_size(matrix); }
+  int64_t unread_bytes() const override { return traced_->unread_bytes(); }
+  Status finish_weights(const engine::UnreadWatch& watch) override { return traced_->finish_weights(watch); }
   Result<engine::VectorId> add_vector(std::vector<float> values) override {
     return traced_->add_vector(std::move(values));
   }

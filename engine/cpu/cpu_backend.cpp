@@ -43,6 +43,8 @@ class CpuBackend final : public CountedBackend {
   std::string description() const override;
   ThreadCounters thread_counters() const override { return pool_.counters(); }
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override;
+  int64_t unread_bytes() const override { return 0; }
+  Status finish_weights(const UnreadWatch&) override { return {}; }
   MatrixSize matrix_size(MatrixId matrix) const override;
   Result<VectorId> add_vector(std::vector<float> values) override { return weights_.add_vector(std::move(values)); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override;

@@ -35,13 +35,19 @@ constexpr int32_t kSamplesMin = 1024;
 template <typename Stored>
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(Device& device, Element element)
-      : device_(device), weights_(device, element), inputs_(device), attention_(device, element), sampler_(device) {}
+  CudaBackend(Device& device, const CudaOptions& options)
+      : device_(device),
+        weights_(device, options.element, {.threads = options.load_threads}),
+        inputs_(device),
+        attention_(device, options.element),
+        sampler_(device) {}
 
   std::string description() const override { return device_.description(); }
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override {
     return weights_.add_matrix(parts);
   }
+  int64_t unread_bytes() const override { return weights_.unread_bytes(); }
+  Status finish_weights(const UnreadWatch& watch) override { return weights_.finish(watch); }
   MatrixSize matrix_size(MatrixId matrix) const override;
   Result<VectorId> add_vector(std::vector<float> values) override { return weights_.add_vector(values); }
   Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) override {
@@ -431,9 +437,9 @@ Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixI
 
 std::unique_ptr<Backend> make_cuda_backend(cuda::Device& device, const CudaOptions& options) {
   if (options.element == cuda::Element::kF32) {
-    return std::make_unique<cuda::CudaBackend<float>>(device, options.element);
+    return std::make_unique<cuda::CudaBackend<float>>(device, options);
   }
-  return std::make_unique<cuda::CudaBackend<gpu::Bf16>>(device, options.element);
+  return std::make_unique<cuda::CudaBackend<gpu::Bf16>>(device, options);
 }
 
 }  // namespace sluice::engine

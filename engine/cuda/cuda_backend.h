@@ -11,6 +11,7 @@ namespace sluice::engine {
 struct CudaOptions {
   /// What matrices are kept in, and what goes into products. kF32 is for tests and takes twice the memory.
   cuda::Element element = cuda::Element::kBf16;
+  int32_t load_threads = 4;  ///< that read the model's files, if there are as many cores
 };
 
 /// A backend on a device, which outlives it. Weights of all types are kept as `element`; all sums are float32.

@@ -1,15 +1,13 @@
 #include "engine/cuda/device_weights.h"
 
-#include <algorithm>
 #include <limits>
-#include <string>
 #include <utility>
 
-#include "engine/mapped_file.h"
+#include "base/check.h"
 #include "engine/stored_tensor.h"
-#include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
+
 Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> parts) {
   DeviceMatrix matrix;
   matrix.length = static_cast<int32_t>(parts.front()->row_length());
@@ -25,37 +23,21 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
   SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, rows * row_bytes, "weights"));
   auto* to = matrix.elements.as<std::byte>();
   for (const StoredTensor* tensor : parts) {
-    SLUICE_RETURN_IF_ERROR(copy_rows(*tensor, to));
+    unread_.push_back({.tensor = *tensor, .to = to});
+    unread_bytes_ += tensor->bytes();
     to += tensor->row_count() * row_bytes;
   }
   matrices_.push_back(std::move(matrix));
   return MatrixId{static_cast<int32_t>(matrices_.size()) - 1};
 }
 
-// In runs, so that of a large tensor only a part is in this machine's memory.
-Status DeviceWeights::copy_rows(const StoredTensor& tensor, std::byte* to) {
-  constexpr int64_t kRunElements = int64_t{4} << 20;
-  const int64_t length = tensor.row_length();
-  const int64_t run = std::max<int64_t>(kRunElements / length, 1);
-  std::vector<std::byte> made;
-  std::vector<float> values;
-  std::vector<uint16_t> halves;
-  for (int64_t first = 0; first < tensor.row_count(); first += run) {
-    const int64_t rows = std::min(run, tensor.row_count() - first);
-    const std::span<const std::byte> stored = tensor.read_rows(first, rows, made);
-    values.resize(static_cast<size_t>(rows * length));
-    dequantize(tensor.type, stored, values);
-    const void* from = values.data();
-    if (element_ == Element::kBf16) {
-      halves.resize(values.size());
-      std::transform(values.begin(), values.end(), halves.begin(), float_to_bf16);
-      from = halves.data();
-    }
-    const int64_t bytes = rows * length * element_bytes(element_);
-    SLUICE_RETURN_IF_ERROR(device_.copy_in(to, from, bytes));
-    to += bytes;
-    if (tensor.file != nullptr) MappedFile::drop_pages(stored);
-  }
+Status DeviceWeights::finish(const UnreadWatch& watch) {
+  SLUICE_RETURN_IF_ERROR(load_weights(device_, element_, unread_, loading_, [&](int64_t bytes) {
+    unread_bytes_ = bytes;
+    watch(bytes);
+  }));
+  SLUICE_CHECK(unread_bytes_ == 0);
+  unread_.clear();
   return {};
 }
 

@@ -24,17 +24,17 @@ inline int32_t launch_gather_rows(float* to, const float* from, const int32_t* r
 }
 
 /// to[i] = from[i] in another type.
-template <typename To>
+template <typename To, typename From>
 GPU_KERNEL(kRowsThreads)
-void convert_kernel(To* to, const float* from, int64_t count) {
+void convert_kernel(To* to, const From* from, int64_t count) {
   const int64_t i = int64_t{gpu::block_index().x} * kRowsThreads + gpu::thread_index().x;
-  if (i < count) to[i] = gpu::from_float<To>(from[i]);
+  if (i < count) to[i] = gpu::from_float<To>(gpu::to_float(from[i]));
 }
 
-template <typename To>
-int32_t launch_convert(To* to, const float* from, int64_t count, void* stream) {
+template <typename To, typename From>
+int32_t launch_convert(To* to, const From* from, int64_t count, void* stream) {
   const auto blocks = static_cast<uint32_t>((count + kRowsThreads - 1) / kRowsThreads);
-  return gpu::launch<convert_kernel<To>>({.grid = {blocks}, .block = {kRowsThreads}, .stream = stream}, to, from,
+  return gpu::launch<convert_kernel<To, From>>({.grid = {blocks}, .block = {kRowsThreads}, .stream = stream}, to, from,
                                          count);
 }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "engine/cuda/device.h"
+#include "engine/tensor_type.h"
+
+namespace sluice::engine::cuda {
+
+/// Whether a type's bytes are the elements themselves.
+bool is_stored_as(TensorType type, Element element);
+
+/// Elements as a model's files have them, in device memory at a multiple of 16 bytes.
+struct StoredElements {
+  TensorType type = TensorType::kF32;
+  const void* data = nullptr;
+  int64_t count = 0;  ///< whole blocks
+};
+
+/// to = the numbers that the elements stand for, rounded to `element`; `to` is device memory. What gpu::launch returns.
+int32_t launch_weight_conversion(const StoredElements& from, Element element, void* to, void* stream);
+
+}  // namespace sluice::engine::cuda

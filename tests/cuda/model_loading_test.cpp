@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/checkpoint.h"
+#include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/host_device.h"
+#include "engine/model_loader.h"
+#include "engine/watched_checkpoint.h"
+
+namespace sluice::engine::cuda {
+namespace {
+
+constexpr int64_t kRoomy = int64_t{256} << 20;
+
+std::string tiny(const std::string& model) {
+  return SLUICE_SOURCE_DIR "/tests/data/tiny/" + model;
+}
+
+TEST(CudaModelLoading, TellsItsProgressToTheLastByteWhenItIsRead) {
+  for (const std::string& path : {tiny("llama"), tiny("qwen2"), std::string("synthetic:tiny")}) {
+    SCOPED_TRACE(path);
+    const auto checkpoint = Checkpoint::open(path).value();
+    HostDevice device(kRoomy);
+    const int64_t bytes = stored_bytes(checkpoint->tensors());
+    std::vector<int64_t> told;
+    int64_t told_early = 0;  // before the first buffer for reading was there
+    const WatchedCheckpoint watched(*checkpoint, [&](int64_t done) {
+      told.push_back(done);
+      if (device.host_bytes() == 0) told_early = done;
+    });
+    const auto model = load_model(watched, make_cuda_backend(device, {}), 16);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_EQ(told.back(), bytes);
+    EXPECT_LT(told_early, bytes / 4);  // norms and biases
+    EXPECT_EQ(model->backend->unread_bytes(), 0);
+    EXPECT_EQ(device.host_bytes(), 0);
+  }
+}
+
+TEST(CudaModelLoading, LeavesTensorsUnreadUntilItIsFinished) {
+  const auto checkpoint = Checkpoint::open(tiny("llama")).value();
+  HostDevice device(kRoomy);
+  const auto backend = make_cuda_backend(device, {});
+  const StoredTensor* const tensor = checkpoint->tensors().find_tensor("blk.0.ffn_up.weight");
+  ASSERT_TRUE(backend->add_matrix({{tensor}}).ok());
+  EXPECT_EQ(backend->unread_bytes(), tensor->bytes());
+  EXPECT_EQ(device.host_bytes(), 0);
+  int64_t unread = -1;
+  ASSERT_TRUE(backend->finish_weights([&](int64_t bytes) { unread = bytes; }).ok());
+  EXPECT_EQ(unread, 0);
+  EXPECT_EQ(backend->unread_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace sluice::engine::cuda
