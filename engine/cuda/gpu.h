@@ -15,6 +15,8 @@
 ///   }
 ///   gpu::launch<scale>({.grid = {blocks}, .block = {256}}, values, count, 2.0F);
 ///
+/// GPU_DEVICE functions are for kernels to call, GPU_BOTH ones also for the host.
+///
 /// Kernels are functions, or templates of them, that return nothing and whose arguments are trivially copyable. All
 /// lanes of a mask call an operation of the warp together, with the same mask. `line` is left to its default.
 #ifdef __CUDACC__
@@ -57,13 +59,13 @@ struct Fp8 {
   uint8_t bits;
 };
 
-GPU_DEVICE float to_float(float value);
-GPU_DEVICE float to_float(Bf16 value);
-GPU_DEVICE float to_float(Half value);
-GPU_DEVICE float to_float(Fp8 value);
+GPU_BOTH float to_float(float value);
+GPU_BOTH float to_float(Bf16 value);
+GPU_BOTH float to_float(Half value);
+GPU_BOTH float to_float(Fp8 value);
 /// Rounded to the nearest, ties to even.
 template <typename T>
-GPU_DEVICE T from_float(float value);
+GPU_BOTH T from_float(float value);
 /// Two bf16 in one register, `low` in the lower half: what mma takes.
 GPU_DEVICE uint32_t pack_bf16(float low, float high);
 

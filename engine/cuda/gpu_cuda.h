@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/simt/simt_numbers.h"
 
 /// gpu.h for nvcc, for compute capability 8.0 and later. Include that file, not this one.
 namespace sluice::gpu {
@@ -61,40 +62,65 @@ GPU_DEVICE int32_t warp() {
 
 // ---- Numbers as they are stored
 
-GPU_DEVICE float to_float(float value) {
+// On the host by the code that the simulation has, which gives the same bits.
+GPU_BOTH float to_float(float value) {
   return value;
 }
-GPU_DEVICE float to_float(Bf16 value) {
+GPU_BOTH float to_float(Bf16 value) {
+#ifdef __CUDA_ARCH__
   return __uint_as_float(static_cast<uint32_t>(value.bits) << 16);
+#else
+  return simt::bf16_to_float(value.bits);
+#endif
 }
-GPU_DEVICE float to_float(Half value) {
+GPU_BOTH float to_float(Half value) {
+#ifdef __CUDA_ARCH__
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
   return result;
+#else
+  return simt::half_to_float(value.bits);
+#endif
 }
-GPU_DEVICE float to_float(Fp8 value) {
+GPU_BOTH float to_float(Fp8 value) {
+#ifdef __CUDA_ARCH__
   return to_float(Half{__nv_cvt_fp8_to_halfraw(value.bits, __NV_E4M3).x});
+#else
+  return simt::fp8_to_float(value.bits);
+#endif
 }
 
 template <>
-GPU_DEVICE float from_float<float>(float value) {
+GPU_BOTH float from_float<float>(float value) {
   return value;
 }
 template <>
-GPU_DEVICE Bf16 from_float<Bf16>(float value) {
+GPU_BOTH Bf16 from_float<Bf16>(float value) {
+#ifdef __CUDA_ARCH__
   Bf16 result;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
   return result;
+#else
+  return {simt::float_to_bf16(value)};
+#endif
 }
 template <>
-GPU_DEVICE Half from_float<Half>(float value) {
+GPU_BOTH Half from_float<Half>(float value) {
+#ifdef __CUDA_ARCH__
   Half result;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
   return result;
+#else
+  return {simt::float_to_half(value)};
+#endif
 }
 template <>
-GPU_DEVICE Fp8 from_float<Fp8>(float value) {
+GPU_BOTH Fp8 from_float<Fp8>(float value) {
+#ifdef __CUDA_ARCH__
   return {__nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3)};
+#else
+  return {simt::float_to_fp8(value)};
+#endif
 }
 
 GPU_DEVICE uint32_t pack_bf16(float low, float high) {

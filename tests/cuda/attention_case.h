@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/kernels/attention_batch.cuh"
+#include "kernel_stream.h"
 #include "tests/cuda/attention_reference.h"
 
 namespace sluice::engine::cuda {
@@ -34,6 +35,7 @@ class DeviceArray {
 
   T* data() { return values_.data(); }
   std::vector<float> floats() const {
+    gpu::wait_for_kernels();
     std::vector<float> out;
     for (const T& value : values_) out.push_back(gpu::to_float(value));
     return out;

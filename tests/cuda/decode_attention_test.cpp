@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/kernels/attention_launch.cuh"
-#include "engine/cuda/simt/simt_order.h"
+#include "kernel_stream.h"
 #include "tests/cuda/attention_case.h"
 
 namespace sluice::engine::cuda {
@@ -26,7 +26,7 @@ int32_t longest_context(const AttentionSpec& spec) {
 }
 
 template <int32_t kHeadDim, typename Query, typename Element, typename Out>
-std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::simt::Order order = {},
+std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::KernelOrder order = {},
                           int32_t spare_splits = 0) {
   DeviceArray<Query> queries(of.queries);
   DeviceArray<Element> keys(of.keys);
@@ -35,7 +35,7 @@ std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::simt
   const int32_t splits = plan_splits(longest_context(of.spec), of.spec.window, limits) + spare_splits;
   const int64_t floats = workspace_floats(of.tokens(), splits, of.spec.heads(), kHeadDim);
   DeviceArray<float> workspace(static_cast<size_t>(floats), std::nanf(""));
-  gpu::simt::Stream stream{order};
+  gpu::KernelStream stream(order);
   const DecodeArguments<Query, Element, Out> arguments{{queries.data(), int64_t{of.spec.heads()} * kHeadDim},
                                                        {keys.data(), values.data(), of.spec.block_size},
                                                        rows_of(of),
@@ -43,7 +43,7 @@ std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::simt
                                                        limits,
                                                        out.data(),
                                                        workspace.data()};
-  EXPECT_EQ(launch_decode_attention<kHeadDim>(arguments, {.rows = of.rows(), .stream = &stream}, splits), 0);
+  EXPECT_EQ(launch_decode_attention<kHeadDim>(arguments, {.rows = of.rows(), .stream = stream.get()}, splits), 0);
   return out.floats();
 }
 
@@ -144,7 +144,7 @@ TEST(DecodeAttention, IsTheSameInEveryOrder) {
   const AttentionCase mma = make_case_of<Bf16, Bf16>(spec);
   const std::vector<float> plain_forward = decode<64, Bf16, Bf16, float>(plain, kParts);
   const std::vector<float> mma_forward = decode<64, Bf16, Bf16, float>(mma, kParts);
-  for (const gpu::simt::Order& order : gpu::simt::all_orders()) {
+  for (const gpu::KernelOrder& order : gpu::kernel_orders()) {
     EXPECT_EQ((decode<64, Bf16, Bf16, float>(plain, kParts, order)), plain_forward);
     EXPECT_EQ((decode<64, Bf16, Bf16, float>(mma, kParts, order)), mma_forward);
   }

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/gpu.h"
-#include "engine/cuda/simt/simt_order.h"
+#include "kernel_stream.h"
 
 namespace sluice::engine::cuda {
 
@@ -63,6 +63,7 @@ class GuardedBuffer {
   void put(const std::vector<T>& values) { std::memcpy(data(), values.data(), values.size() * sizeof(T)); }
 
   std::vector<T> take() {
+    gpu::wait_for_kernels();
     const auto begin = static_cast<size_t>(begin_) * sizeof(T);
     const auto end = begin + static_cast<size_t>(count_) * sizeof(T);
     for (size_t i = 0; i < bytes_.size(); ++i) {
@@ -93,9 +94,10 @@ bool is_same(const std::vector<T>& a, const std::vector<T>& b) {
 template <typename Run>
 auto run_in_all_orders(const Run& run) {
   const auto result = run(nullptr);
-  for (const gpu::simt::Order order : gpu::simt::all_orders()) {
-    gpu::simt::Stream stream{order};
-    EXPECT_TRUE(is_same(run(&stream), result)) << "order " << static_cast<int>(order.kind) << ", seed " << order.seed;
+  const auto orders = gpu::kernel_orders();
+  for (size_t i = 0; i < orders.size(); ++i) {
+    gpu::KernelStream stream(orders[i]);
+    EXPECT_TRUE(is_same(run(stream.get()), result)) << "order " << i;
   }
   return result;
 }

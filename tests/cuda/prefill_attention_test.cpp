@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/kernels/attention_launch.cuh"
-#include "engine/cuda/simt/simt_order.h"
+#include "kernel_stream.h"
 #include "tests/cuda/attention_case.h"
 
 namespace sluice::engine::cuda {
@@ -17,20 +17,20 @@ using gpu::Half;
 constexpr double kError = 8e-3;
 
 template <int32_t kHeadDim, typename Element, typename Out = float>
-std::vector<float> prefill(const AttentionCase& of, gpu::simt::Order order = {}) {
+std::vector<float> prefill(const AttentionCase& of, gpu::KernelOrder order = {}) {
   DeviceArray<Bf16> queries(of.queries);
   DeviceArray<Element> keys(of.keys);
   DeviceArray<Element> values(of.values);
   DeviceArray<Out> out(of.queries.size(), gpu::from_float<Out>(std::nanf("")));
   int32_t longest = 1;
   for (const RowSpec& row : of.spec.rows) longest = std::max(longest, row.tokens);
-  gpu::simt::Stream stream{order};
+  gpu::KernelStream stream(order);
   const PrefillArguments<Element, Out> arguments{{queries.data(), int64_t{of.spec.heads()} * kHeadDim},
                                                  {keys.data(), values.data(), of.spec.block_size},
                                                  rows_of(of),
                                                  shape_of(of),
                                                  out.data()};
-  EXPECT_EQ(launch_prefill_attention<kHeadDim>(arguments, {.rows = of.rows(), .stream = &stream}, longest), 0);
+  EXPECT_EQ(launch_prefill_attention<kHeadDim>(arguments, {.rows = of.rows(), .stream = stream.get()}, longest), 0);
   return out.floats();
 }
 
@@ -97,7 +97,7 @@ TEST(PrefillAttention, WritesBf16) {
 TEST(PrefillAttention, IsTheSameInEveryOrder) {
   const AttentionCase of = make_case_of<Bf16, Bf16>({.rows = {{140, 70}, {40, 9}}, .group = 2});
   const std::vector<float> forward = prefill<64, Bf16>(of);
-  for (const gpu::simt::Order& order : gpu::simt::all_orders()) EXPECT_EQ((prefill<64, Bf16>(of, order)), forward);
+  for (const gpu::KernelOrder& order : gpu::kernel_orders()) EXPECT_EQ((prefill<64, Bf16>(of, order)), forward);
 }
 
 TEST(PrefillAttention, DoesNotSeeLaterTokens) {

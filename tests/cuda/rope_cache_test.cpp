@@ -9,7 +9,6 @@
 namespace sluice::engine::cuda {
 namespace {
 
-constexpr int32_t kPositions = 50;
 constexpr int32_t kBlocks = 4;
 constexpr float kEpsilon = 0.02F;  // large enough to be missed
 

@@ -34,7 +34,7 @@ void expect_same(const SampledToken& expected, const SampledToken& sampled, cons
   }
 }
 
-void expect_as_on_cpu(std::span<const SamplingCase> cases, gpu::simt::Order order, uint32_t blocks) {
+void expect_as_on_cpu(std::span<const SamplingCase> cases, gpu::KernelOrder order, uint32_t blocks) {
   const std::vector<SampledToken> sampled = SamplingRun(cases, order, blocks).sample();
   for (size_t row = 0; row < cases.size(); ++row) expect_same(sample_on_cpu(cases[row]), sampled[row], cases[row]);
 }
@@ -55,14 +55,14 @@ TEST(SamplingKernels, AgreeOverThousandsOfDraws) {
 }
 
 TEST(SamplingKernels, AgreeInEveryOrderOfThreadsAndBlocks) {
-  for (const gpu::simt::Order& order : gpu::simt::all_orders()) {
+  for (const gpu::KernelOrder& order : gpu::kernel_orders()) {
     expect_as_on_cpu(cases_of(31, 20, 3), order, 2);
     expect_as_on_cpu(cases_of(1000, 20, 4), order, 5);
   }
 }
 
 TEST(SamplingKernels, AgreeOverALargeVocabulary) {
-  for (const gpu::simt::Order& order : {gpu::simt::Order{}, gpu::simt::all_orders().back()})
+  for (const gpu::KernelOrder& order : {gpu::KernelOrder{}, gpu::kernel_orders().back()})
     expect_as_on_cpu(cases_of(49152, 8, 5), order, 2);
 }
 

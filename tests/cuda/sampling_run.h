@@ -11,7 +11,7 @@
 #include "engine/cuda/kernels/penalties.cuh"
 #include "engine/cuda/kernels/token_logprobs.cuh"
 #include "engine/cuda/sampling_inputs.h"
-#include "engine/cuda/simt/simt_order.h"
+#include "kernel_stream.h"
 #include "tests/cuda/sampling_case.h"
 
 namespace sluice::engine::cuda {
@@ -19,8 +19,8 @@ namespace sluice::engine::cuda {
 /// The sampling kernels over some cases of one vocabulary, as an executor launches them.
 class SamplingRun {
  public:
-  SamplingRun(std::span<const SamplingCase> cases, gpu::simt::Order order, uint32_t blocks)
-      : rows_(cases.size()), vocab_size_(cases.front().vocab_size()), blocks_(blocks), stream_{order} {
+  SamplingRun(std::span<const SamplingCase> cases, gpu::KernelOrder order, uint32_t blocks)
+      : rows_(cases.size()), vocab_size_(cases.front().vocab_size()), blocks_(blocks), stream_(order) {
     std::vector<SampleRow> rows;
     for (const SamplingCase& a_case : cases) {
       rows.push_back(a_case.row());
@@ -48,15 +48,20 @@ class SamplingRun {
     if (inputs_.has_changes()) apply();
     draw();
     if (inputs_.has_changes()) gpu::launch<undo_penalties>(launch(rows_), logits(), penalties());
+    gpu::wait_for_kernels();
     EXPECT_EQ(std::memcmp(before.data(), logits_.data(), before.size() * sizeof(float)), 0);
     gpu::launch<token_logprobs>(launch(blocks_), logits(), draws(), static_cast<const int32_t*>(tokens_.data()), room(),
                                 logprobs());
+    gpu::wait_for_kernels();
     std::vector<SampledToken> sampled(rows_);
     for (size_t row = 0; row < rows_; ++row) sampled[row] = at(row);
     return sampled;
   }
 
-  void apply() { gpu::launch<apply_penalties>(launch(rows_), logits(), penalties()); }
+  void apply() {
+    gpu::launch<apply_penalties>(launch(rows_), logits(), penalties());
+    gpu::wait_for_kernels();
+  }
   const std::vector<float>& values() const { return logits_; }
   const std::vector<int32_t>& room_tokens() const { return room_tokens_; }  // [blocks][vocab_size]
 
@@ -65,7 +70,7 @@ class SamplingRun {
     return {.grid = {static_cast<uint32_t>(blocks)},
             .block = {kSamplingThreads},
             .shared_bytes = sampling_shared_bytes(vocab_size_),
-            .stream = &stream_};
+            .stream = stream_.get()};
   }
 
   void draw() {
@@ -118,7 +123,7 @@ class SamplingRun {
   size_t rows_;
   int32_t vocab_size_;
   uint32_t blocks_;
-  gpu::simt::Stream stream_;
+  gpu::KernelStream stream_;
   SamplingInputs inputs_;
   std::vector<float> logits_;
   int32_t mask_count_ = 0;

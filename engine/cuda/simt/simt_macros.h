@@ -4,5 +4,6 @@
 // device compiler's business: it decides over registers.
 #define GPU_KERNEL(threads_max) inline
 #define GPU_DEVICE inline
+#define GPU_BOTH inline
 // Unrolling a loop, which makes registers of an array, is that compiler's business too.
 #define GPU_UNROLL
