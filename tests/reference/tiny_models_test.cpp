@@ -11,8 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cpu/cpu_isa.h"
-#include "engine/cuda/cuda_backend.h"
-#include "engine/cuda/host_device.h"
+#include "gpu_backend.h"
 #include "tests/engine/sequence_runner.h"
 
 // Small checkpoints of all families with random weights, against what the models' original library gives in float32.
@@ -23,12 +22,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSimulatedGpu = "simulated-gpu";
-
 struct TinyModel {
   std::string name;
   std::string source;  // "folder" or "gguf"
-  std::string isa;     // of the CPU, or kSimulatedGpu
+  std::string isa;     // of the CPU, or ReferenceGpu::kName
 };
 
 void PrintTo(const TinyModel& model, std::ostream* out) {
@@ -66,15 +63,18 @@ double deviation(const std::vector<double>& logits) {
 class TinyModels : public ::testing::TestWithParam<TinyModel> {
  protected:
   void SetUp() override {
-    auto executor = make_executor(path_of(GetParam()), shape_, make_backend());
+    auto backend = make_backend();
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    auto executor = make_executor(path_of(GetParam()), shape_, std::move(backend).value());
     ASSERT_TRUE(executor.ok()) << executor.status();
     executor_ = std::move(executor).value();
     expected_ = expected_of(GetParam());
   }
 
-  std::unique_ptr<Backend> make_backend() {
-    if (GetParam().isa == kSimulatedGpu) return make_cuda_backend(device_, {.element = cuda::Element::kF32});
-    return make_cpu_backend({.threads = 2, .isa = GetParam().isa}).value();
+  Result<std::unique_ptr<Backend>> make_backend() {
+    if (GetParam().isa == ReferenceGpu::kName) return gpu_.backend({.element = cuda::Element::kF32});
+    SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = 2, .isa = GetParam().isa}));
+    return std::unique_ptr<Backend>(std::move(backend));
   }
 
   /// The log-probabilities of all tokens after a prompt, which goes in in slices.
@@ -93,7 +93,7 @@ class TinyModels : public ::testing::TestWithParam<TinyModel> {
     return scores;
   }
 
-  cuda::HostDevice device_{int64_t{256} << 20};
+  ReferenceGpu gpu_;
   ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 64, .kv_type = KvType::kF32};
   std::unique_ptr<ModelExecutor> executor_;
   json expected_;
@@ -156,7 +156,7 @@ std::vector<TinyModel> all_models() {
     }
   }
   for (const char* name : {"gemma3", "llama", "llama3-rope", "mistral-window", "qwen2", "qwen3"}) {
-    models.push_back({name, "folder", kSimulatedGpu});
+    models.push_back({name, "folder", ReferenceGpu::kName});
   }
   return models;
 }

@@ -5,23 +5,24 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/cuda/cuda_backend.h"
-#include "engine/cuda/host_device.h"
+#include "gpu_backend.h"
 #include "tests/engine/sequence_runner.h"
 #include "tests/reference/real_model.h"
 
-// The default model on GPU kernels in simulation, with weights, cache and what goes into products as bf16.
+// The default model on a GPU, in simulation or not, with weights, cache and what goes into products as bf16.
 
 namespace sluice::engine {
 namespace {
 
 using nlohmann::json;
 
-TEST(DefaultModelOnSimulatedGpu, DrawsTheReferencesFirstTokens) {
+TEST(DefaultModelOnGpu, DrawsTheReferencesFirstTokens) {
   constexpr int32_t kTokens = 8;
-  cuda::HostDevice device(int64_t{1} << 30);
+  ReferenceGpu gpu;
+  auto backend = gpu.backend({});
+  ASSERT_TRUE(backend.ok()) << backend.status();
   const ExecutorShape shape{.block_count = 8, .tokens_max = 64, .kv_type = KvType::kBf16};
-  auto executor = make_executor(model_path("SmolLM2-135M-Instruct.Q4_1.gguf"), shape, make_cuda_backend(device, {}));
+  auto executor = make_executor(model_path("SmolLM2-135M-Instruct.Q4_1.gguf"), shape, std::move(backend).value());
   ASSERT_TRUE(executor.ok()) << executor.status() << "; ./quickstart fetches the model";
 
   const json cases = reference_of("smollm2").at("cases");
