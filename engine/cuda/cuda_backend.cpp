@@ -9,6 +9,7 @@
 
 #include "engine/cuda/activation_arena.h"
 #include "engine/cuda/device_attention.h"
+#include "engine/cuda/device_limits.h"
 #include "engine/cuda/device_sampler.h"
 #include "engine/cuda/device_weights.h"
 #include "engine/cuda/kernels/drawn_tokens.cuh"
@@ -56,7 +57,11 @@ class CudaBackend final : public Backend {
   RopeId add_rope(const RopeParams& params) override { return attention_.add_rope(params); }
   Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) override;
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
-  MachineLimits measure_limits(const Clock&) override { return {}; }
+  /// All zero when the device has no memory left to measure with.
+  MachineLimits measure_limits(const Clock& clock) override {
+    const Result<MachineLimits> limits = measure_device_limits(device_, clock);
+    return limits.ok() ? *limits : MachineLimits{};
+  }
   std::vector<MemoryUse> memory_uses() const override;
 
   int32_t rehearsal_count() const override;

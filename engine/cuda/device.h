@@ -73,6 +73,8 @@ class Device {
   /// event that is recorded after this is reached.
   virtual Status enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) = 0;
   virtual Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) = 0;
+  /// Within device memory.
+  virtual Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) = 0;
   virtual Status multiply(const Product& product) = 0;
 
   virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;

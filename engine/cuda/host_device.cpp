@@ -168,6 +168,12 @@ Status HostDevice::enqueue_copy_out(void* host_to, const void* device_from, int6
   return {};
 }
 
+Status HostDevice::enqueue_copy(void* device_to, const void* device_from, int64_t bytes) {
+  SLUICE_CHECK(device_memory_.contains(device_to, bytes) && device_memory_.contains(device_from, bytes));
+  enqueue([=] { std::memcpy(device_to, device_from, static_cast<size_t>(bytes)); });
+  return {};
+}
+
 Status HostDevice::multiply(const Product& product) {
   SLUICE_CHECK(product.bias == nullptr || !product.adds);
   const int64_t inputs = product.inputs;

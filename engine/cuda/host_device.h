@@ -35,6 +35,7 @@ class HostDevice final : public Device {
   Status copy_out(void* to, const void* device_from, int64_t bytes) override;
   Status enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) override;
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
+  Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
   Status record(DeviceEvent& event) override;

@@ -8,6 +8,7 @@
 
 #include "engine/cuda/cuda_backend.h"
 #include "engine/cuda/host_device.h"
+#include "tests/cuda/failing_device.h"
 #include "tests/engine/sequence_runner.h"
 
 // Steps of a tiny model on the simulated GPU: recorded ones, ones ahead, and what they take of the device.
@@ -145,6 +146,34 @@ TEST(CudaStepsAhead, TakeTheTokenThatTheStepBeforeDraws) {
   }
   ahead.push_back(executor->collect()->samples.front().token);
   EXPECT_EQ(ahead, one_by_one);
+}
+
+/// Loads a model, makes its cache and recordings and draws three tokens.
+Status load_and_step(cuda::Device& device) {
+  constexpr const char* kPath = SLUICE_SOURCE_DIR "/tests/data/tiny/llama";
+  const ExecutorShape shape{.block_count = 8, .tokens_max = 8, .kv_type = KvType::kBf16};
+  SLUICE_ASSIGN_OR_RETURN(const auto executor, make_executor(kPath, shape, make_cuda_backend(device, {})));
+  OneSequence sequence(prompt_of(5, 9));
+  for (int32_t step = 0; step < 3; ++step) {
+    SLUICE_ASSIGN_OR_RETURN(const StepOutput output, executor->step(sequence.next(true)));
+    sequence.append(output.samples.front().token);
+  }
+  return {};
+}
+
+// The calls are so many that a prime stride has to do; it meets each kind of them.
+TEST(CudaFailure, OfAnyCallIsAStatus) {
+  constexpr int64_t kStride = 13;
+  for (int64_t calls = 0;; calls += kStride) {
+    cuda::HostDevice host(kDeviceBytes);
+    cuda::FailingDevice device(host, calls);
+    const Status status = load_and_step(device);
+    if (status.ok()) {
+      EXPECT_GT(calls, 100);
+      break;
+    }
+    ASSERT_THAT(status.message(), HasSubstr("the device fell off the bus")) << "after " << calls << " calls";
+  }
 }
 
 TEST(CudaMemory, IsAccountedForToTheLastByte) {

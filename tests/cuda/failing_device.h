@@ -43,6 +43,10 @@ class FailingDevice final : public Device {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.enqueue_copy_out(host_to, device_from, bytes);
   }
+  Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override {
+    SLUICE_RETURN_IF_ERROR(count_call());
+    return device_.enqueue_copy(device_to, device_from, bytes);
+  }
   Status multiply(const Product& product) override {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.multiply(product);
