@@ -14,9 +14,10 @@ enum class KvType {
   kF16,
   kBf16,
   kInt8,  ///< with one float scale per token and head, for keys and for values
+  kFp8,   ///< e4m3, with scales as for kInt8 that are powers of two; CUDA alone has it
 };
 
-/// The configuration's name of the type, "f32", "f16", "bf16" or "int8".
+/// The configuration's name of the type, "f32", "f16", "bf16", "int8" or "fp8".
 std::string_view kv_type_name(KvType type);
 /// nullopt for any other name.
 std::optional<KvType> kv_type_from_name(std::string_view name);
@@ -52,7 +53,8 @@ struct KvLayout {
     const int64_t elements = int64_t{2} * head_dim * block_size;
     constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
     if (type == KvType::kF32) return elements * kFloatBytes;
-    return type == KvType::kInt8 ? elements + int64_t{2} * block_size * kFloatBytes : 2 * elements;
+    if (type == KvType::kInt8 || type == KvType::kFp8) return elements + int64_t{2} * block_size * kFloatBytes;
+    return 2 * elements;
   }
   /// The same of all heads and of a group's layers: what one block of the pool costs.
   int64_t block_bytes() const { return head_block_bytes() * kv_head_count * groups.layers_per_block; }

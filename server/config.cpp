@@ -105,7 +105,7 @@ Status KvSection::validate() const {
   constexpr int64_t kAnyAvailableBytes = int64_t{1} << 40;
   SLUICE_RETURN_IF_ERROR(kvcache::parse_memory(memory, kAnyAvailableBytes).status());
   SLUICE_RETURN_IF_ERROR(check_range("kv.block_size", block_size, 1, 1024));
-  return check_choice("kv.dtype", dtype, {"f32", "f16", "bf16", "int8"});
+  return check_choice("kv.dtype", dtype, {"f32", "f16", "bf16", "int8", "fp8"});
 }
 
 Status ServerSection::validate() const {

@@ -10,6 +10,7 @@ namespace sluice::engine::cpu {
 
 Result<KvStore> KvStore::allocate(const KvLayout& layout, int32_t block_count) {
   SLUICE_CHECK(block_count > 0 && layout.block_size > 0 && layout.head_dim <= kHeadDimMax);
+  if (layout.type == KvType::kFp8) return failed_precondition("kv.dtype fp8 can't be had on the CPU; use int8");
   KvStore store;
   store.layout_ = layout;
   store.block_count_ = block_count;
@@ -36,7 +37,10 @@ void KvStore::write(const Kernels& kernels, int32_t layer, int32_t slot, int32_t
       return write_halves(kernels, to, offset, key, value);
     case KvType::kInt8:
       return write_int8(kernels, to, offset, key, value);
+    case KvType::kFp8:
+      break;
   }
+  SLUICE_CHECK(false && "a type that allocate() refuses");
 }
 
 template <typename Element>
@@ -88,8 +92,10 @@ const AttentionKernels& KvStore::attention(const Kernels& kernels) const {
       return kernels.bf16;
     case KvType::kInt8:
       return kernels.int8;
+    case KvType::kFp8:
+      break;
   }
-  SLUICE_CHECK(false && "a KvType outside the enum");
+  SLUICE_CHECK(false && "a type that allocate() refuses");
 }
 
 }  // namespace sluice::engine::cpu

@@ -13,7 +13,8 @@ Result<std::unique_ptr<PagedAttention>> make_paged_attention(Device& device, Ele
   if (element == Element::kF32 && type == KvType::kF32) return make_float_attention(device);
   if (element == Element::kBf16 && type == KvType::kBf16) return make_bf16_attention(device);
   if (element == Element::kBf16 && type == KvType::kF16) return make_half_attention(device);
-  return failed_precondition("kv.dtype " + std::string(kv_type_name(type)) + " can't be had on CUDA; use bf16 or f16");
+  if (element == Element::kBf16 && type == KvType::kFp8) return make_fp8_attention(device);
+  return failed_precondition("kv.dtype " + std::string(kv_type_name(type)) + " can't be had on CUDA; use bf16, f16 or fp8");
 }
 
 }  // namespace

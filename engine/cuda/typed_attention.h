@@ -60,6 +60,7 @@ class TypedAttention final : public PagedAttention {
   KvLayout layout_;
   int64_t layer_elements_ = 0;  // keys, or values, of one layer of all blocks
   DeviceBuffer cache_;          // Cached [layers_per_block][keys, values][blocks][kv_heads][block_size][head_dim]
+  DeviceBuffer scales_;         // HeadScales [layers_per_block][blocks][kv_heads][block_size], of types that have them
 };
 
 template <typename Query, typename Cached>
@@ -74,6 +75,11 @@ Status TypedAttention<Query, Cached>::allocate(const KvLayout& layout, int32_t b
   const int64_t elements = 2 * layer_elements_ * layout.groups.layers_per_block;
   SLUICE_ASSIGN_OR_RETURN(
       cache_, DeviceBuffer::allocate(device_, elements * static_cast<int64_t>(sizeof(Cached)), "the KV cache"));
+  if constexpr (kHasScales<Cached>) {
+    const int64_t scales = elements / 2 / layout.head_dim;
+    SLUICE_ASSIGN_OR_RETURN(
+        scales_, DeviceBuffer::allocate(device_, scales * static_cast<int64_t>(sizeof(HeadScales)), "the KV cache"));
+  }
   return {};
 }
 
@@ -81,7 +87,12 @@ template <typename Query, typename Cached>
 PagedCache<Cached> TypedAttention<Query, Cached>::cache_of(int32_t layer) const {
   const int64_t index = layout_.groups.places.at(static_cast<size_t>(layer)).index;
   const Cached* keys = cache_.as<const Cached>() + 2 * index * layer_elements_;
-  return {.keys = keys, .values = keys + layer_elements_, .block_size = layout_.block_size};
+  PagedCache<Cached> cache{.keys = keys, .values = keys + layer_elements_, .block_size = layout_.block_size};
+  if constexpr (kHasScales<Cached>) {
+    const int64_t heads = layer_elements_ / layout_.head_dim;
+    cache.scales = scales_.as<const HeadScales>() + index * heads;
+  }
+  return cache;
 }
 
 template <typename Query, typename Cached>
@@ -121,23 +132,25 @@ void TypedAttention<Query, Cached>::store(const AttentionCall& call, const StepS
                                           StepStatus& status) {
   const PagedCache<Cached> cache = cache_of(call.params.layer);
   const int32_t group = layout_.groups.places.at(static_cast<size_t>(call.params.layer)).group;
-  status.add_launch(launch_rope_cache(RopeCacheArgs<float, Query, Cached>{.qkv = call.qkv,
-                                                                          .slots = inputs.slots(group),
-                                                                          .angles = call.angles,
-                                                                          .query_norm = call.query_norm,
-                                                                          .key_norm = call.key_norm,
-                                                                          .queries = static_cast<Query*>(call.queries),
-                                                                          .keys = const_cast<Cached*>(cache.keys),
-                                                                          .values = const_cast<Cached*>(cache.values),
-                                                                          .tokens = step.tokens,
-                                                                          .heads = call.params.head_count,
-                                                                          .kv_heads = layout_.kv_head_count,
-                                                                          .head_dim = layout_.head_dim,
-                                                                          .rope_dim = call.rope_dim,
-                                                                          .block_size = layout_.block_size,
-                                                                          .is_pairwise = call.is_pairwise},
-                                      device_.stream()),
-                    "rope_cache");
+  status.add_launch(
+      launch_rope_cache(RopeCacheArgs<float, Query, Cached>{.qkv = call.qkv,
+                                                            .slots = inputs.slots(group),
+                                                            .angles = call.angles,
+                                                            .query_norm = call.query_norm,
+                                                            .key_norm = call.key_norm,
+                                                            .queries = static_cast<Query*>(call.queries),
+                                                            .keys = const_cast<Cached*>(cache.keys),
+                                                            .values = const_cast<Cached*>(cache.values),
+                                                            .scales = const_cast<HeadScales*>(cache.scales),
+                                                            .tokens = step.tokens,
+                                                            .heads = call.params.head_count,
+                                                            .kv_heads = layout_.kv_head_count,
+                                                            .head_dim = layout_.head_dim,
+                                                            .rope_dim = call.rope_dim,
+                                                            .block_size = layout_.block_size,
+                                                            .is_pairwise = call.is_pairwise},
+                        device_.stream()),
+      "rope_cache");
 }
 
 /// Rows of one token each, which come first in a batch: row r is token r.

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/kernels/attention_batch.cuh"
+#include "engine/cuda/kernels/cached_head.cuh"
 #include "kernel_stream.h"
 #include "tests/cuda/attention_reference.h"
 
@@ -43,6 +44,58 @@ class DeviceArray {
 
  private:
   std::span<T> values_;
+};
+
+/// Keys, or values, as a cache has them: with a scale to each head where the type has scales, NaN to one with NaN.
+template <typename Element>
+struct CachedHeads {
+  CachedHeads(const std::vector<float>& from, int32_t head_dim)
+      : elements(from.size()), scales(from.size() / static_cast<size_t>(head_dim), 1.0F) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      const size_t head = i / static_cast<size_t>(head_dim);
+      if (kHasScales<Element> && i % static_cast<size_t>(head_dim) == 0) {
+        scales[head] = scale_of(std::span(from).subspan(i, static_cast<size_t>(head_dim)));
+      }
+      elements.data()[i] = gpu::from_float<Element>(from[i] / scales[head]);
+    }
+  }
+
+  static float scale_of(std::span<const float> head) {
+    float largest = 0;
+    for (const float value : head) {
+      if (std::isnan(value)) return value;
+      largest = std::max(largest, std::abs(value));
+    }
+    return head_scale(largest);
+  }
+  std::vector<float> floats() const {
+    std::vector<float> out = elements.floats();
+    for (size_t i = 0; i < out.size(); ++i) out[i] *= scales[i / (out.size() / scales.size())];
+    return out;
+  }
+
+  DeviceArray<Element> elements;
+  std::vector<float> scales;
+};
+
+template <typename Element>
+struct CachedCase {
+  explicit CachedCase(const AttentionCase& of)
+      : keys(of.keys, of.spec.head_dim),
+        values(of.values, of.spec.head_dim),
+        scales(of.keys.size() / static_cast<size_t>(of.spec.head_dim)),
+        block_size(of.spec.block_size) {
+    for (size_t i = 0; i < of.keys.size() / static_cast<size_t>(of.spec.head_dim); ++i) {
+      scales.data()[i] = {keys.scales[i], values.scales[i]};
+    }
+  }
+
+  PagedCache<Element> cache() { return {keys.elements.data(), values.elements.data(), block_size, scales.data()}; }
+
+  CachedHeads<Element> keys;
+  CachedHeads<Element> values;
+  DeviceArray<HeadScales> scales;
+  int32_t block_size;
 };
 
 template <typename Query, typename Element>

@@ -46,7 +46,7 @@ TEST(CudaBackend, RefusesACacheThatDoesntFit) {
 TEST(CudaBackend, RefusesATypeOfCacheWithoutKernels) {
   ExecutorShape shape = kShape;
   shape.kv_type = KvType::kInt8;
-  EXPECT_EQ(load("llama", shape, kRoomy).message(), "kv.dtype int8 can't be had on CUDA; use bf16 or f16");
+  EXPECT_EQ(load("llama", shape, kRoomy).message(), "kv.dtype int8 can't be had on CUDA; use bf16, f16 or fp8");
 }
 
 TEST(CudaBackend, RefusesBlocksThatCopiesDontFit) {

@@ -29,15 +29,14 @@ template <int32_t kHeadDim, typename Query, typename Element, typename Out>
 std::vector<float> decode(const AttentionCase& of, SplitLimits limits, gpu::KernelOrder order = {},
                           int32_t spare_splits = 0) {
   DeviceArray<Query> queries(of.queries);
-  DeviceArray<Element> keys(of.keys);
-  DeviceArray<Element> values(of.values);
+  CachedCase<Element> cached(of);
   DeviceArray<Out> out(of.queries.size(), gpu::from_float<Out>(std::nanf("")));
   const int32_t splits = plan_splits(longest_context(of.spec), of.spec.window, limits) + spare_splits;
   const int64_t floats = workspace_floats(of.tokens(), splits, of.spec.heads(), kHeadDim);
   DeviceArray<float> workspace(static_cast<size_t>(floats), std::nanf(""));
   gpu::KernelStream stream(order);
   const DecodeArguments<Query, Element, Out> arguments{{queries.data(), int64_t{of.spec.heads()} * kHeadDim},
-                                                       {keys.data(), values.data(), of.spec.block_size},
+                                                       cached.cache(),
                                                        rows_of(of),
                                                        shape_of(of),
                                                        limits,

@@ -19,17 +19,13 @@ constexpr double kError = 8e-3;
 template <int32_t kHeadDim, typename Element, typename Out = float>
 std::vector<float> prefill(const AttentionCase& of, gpu::KernelOrder order = {}) {
   DeviceArray<Bf16> queries(of.queries);
-  DeviceArray<Element> keys(of.keys);
-  DeviceArray<Element> values(of.values);
+  CachedCase<Element> cached(of);
   DeviceArray<Out> out(of.queries.size(), gpu::from_float<Out>(std::nanf("")));
   int32_t longest = 1;
   for (const RowSpec& row : of.spec.rows) longest = std::max(longest, row.tokens);
   gpu::KernelStream stream(order);
-  const PrefillArguments<Element, Out> arguments{{queries.data(), int64_t{of.spec.heads()} * kHeadDim},
-                                                 {keys.data(), values.data(), of.spec.block_size},
-                                                 rows_of(of),
-                                                 shape_of(of),
-                                                 out.data()};
+  const PrefillArguments<Element, Out> arguments{
+      {queries.data(), int64_t{of.spec.heads()} * kHeadDim}, cached.cache(), rows_of(of), shape_of(of), out.data()};
   EXPECT_EQ(launch_prefill_attention<kHeadDim>(arguments, {.rows = of.rows(), .stream = stream.get()}, longest), 0);
   return out.floats();
 }

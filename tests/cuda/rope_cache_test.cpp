@@ -105,7 +105,10 @@ struct Buffers {
   explicit Buffers(const Shape& shape, int32_t tokens)
       : queries(int64_t{tokens} * shape.heads * shape.head_dim, shape.shift),
         keys(cache_elements(shape), shape.shift),
-        values(cache_elements(shape), shape.shift) {
+        values(cache_elements(shape), shape.shift),
+        scales(cache_elements(shape) / shape.head_dim) {
+    const auto heads = static_cast<size_t>(cache_elements(shape) / shape.head_dim);
+    scales.put(std::vector<HeadScales>(heads, {1.0F, 1.0F}));
     keys.put(std::vector<Cached>(static_cast<size_t>(cache_elements(shape)), gpu::from_float<Cached>(kUntouched)));
     values.put(std::vector<Cached>(static_cast<size_t>(cache_elements(shape)), gpu::from_float<Cached>(kUntouched)));
   }
@@ -119,6 +122,7 @@ struct Buffers {
   GuardedBuffer<Query> queries;
   GuardedBuffer<Cached> keys;
   GuardedBuffer<Cached> values;
+  GuardedBuffer<HeadScales> scales;
 };
 
 template <typename In, typename Query, typename Cached>
@@ -130,6 +134,7 @@ RopeCacheArgs<In, Query, Cached> args_of(const Shape& shape, const Input<In>& in
                                         .queries = buffers.queries.data(),
                                         .keys = buffers.keys.data(),
                                         .values = buffers.values.data(),
+                                        .scales = buffers.scales.data(),
                                         .tokens = input.tokens(),
                                         .heads = shape.heads,
                                         .kv_heads = shape.kv_heads,
@@ -142,18 +147,29 @@ RopeCacheArgs<In, Query, Cached> args_of(const Shape& shape, const Input<In>& in
   return args;
 }
 
-template <typename T>
-void expect_row(const std::vector<T>& buffer, int64_t begin, const std::vector<double>& expected) {
+/// The numbers that stored heads stand for: a scale is one where a type has none.
+template <typename Cached>
+std::vector<float> scaled(const std::vector<Cached>& cache, const std::vector<HeadScales>& scales,
+                          float HeadScales::*which) {
+  std::vector<float> numbers;
+  for (const Cached& element : cache) {
+    numbers.push_back(gpu::to_float(element) * scales[numbers.size() / (cache.size() / scales.size())].*which);
+  }
+  return numbers;
+}
+
+/// With what rounding to T allows.
+template <typename T, typename Stored>
+void expect_row(const std::vector<Stored>& buffer, int64_t begin, const std::vector<double>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) {
-    // The least numbers of Fp8 are 2^-9 apart.
     const double tolerance = (std::fabs(expected[i]) + 0.03) * kRounding<T>;
     ASSERT_NEAR(value_of(buffer, begin + static_cast<int64_t>(i)), expected[i], tolerance) << "element " << i;
   }
 }
 
 /// What the slots hold, and that nothing else has been written.
-template <typename In, typename Cached>
-void expect_cache(const Shape& shape, const Input<In>& input, const std::vector<Cached>& cache, int32_t first_head) {
+template <typename Cached, typename In>
+void expect_cache(const Shape& shape, const Input<In>& input, const std::vector<float>& cache, int32_t first_head) {
   std::vector<bool> is_written(cache.size() / static_cast<size_t>(shape.head_dim));
   for (int32_t t = 0; t < input.tokens(); ++t) {
     const int32_t slot = input.slots[static_cast<size_t>(t)];
@@ -162,13 +178,13 @@ void expect_cache(const Shape& shape, const Input<In>& input, const std::vector<
       SCOPED_TRACE(testing::Message() << "slot " << slot << ", head " << h << " from " << first_head);
       const int64_t page = int64_t{slot / shape.block_size} * shape.kv_heads + h;
       const int64_t row = page * shape.block_size + slot % shape.block_size;
-      expect_row(cache, row * shape.head_dim, expected_head(shape, input, t, first_head + h));
+      expect_row<Cached>(cache, row * shape.head_dim, expected_head(shape, input, t, first_head + h));
       is_written[static_cast<size_t>(row)] = true;
     }
   }
   for (size_t i = 0; i < cache.size(); ++i) {
     if (is_written[i / static_cast<size_t>(shape.head_dim)]) continue;
-    ASSERT_EQ(gpu::to_float(cache[i]), 144.0F) << "element " << i << " of a slot that no token has";
+    ASSERT_EQ(cache[i], 144.0F) << "element " << i << " of a slot that no token has";
   }
 }
 
@@ -177,13 +193,14 @@ void expect_turned_and_cached(const Shape& shape) {
   SCOPED_TRACE(testing::Message() << shape);
   Random random(21);
   const Input<In> input(shape, random);
-  std::vector<Cached> keys;
-  std::vector<Cached> values;
+  std::vector<float> keys;
+  std::vector<float> values;
   const auto queries = run_in_all_orders([&](void* stream) {
     Buffers<In, Query, Cached> buffers(shape, input.tokens());
     EXPECT_EQ(launch_rope_cache(args_of(shape, input, buffers), stream), 0);
-    const std::vector<Cached> first_keys = std::exchange(keys, buffers.keys.take());
-    const std::vector<Cached> first_values = std::exchange(values, buffers.values.take());
+    const std::vector<HeadScales> scales = buffers.scales.take();
+    const auto first_keys = std::exchange(keys, scaled(buffers.keys.take(), scales, &HeadScales::key));
+    const auto first_values = std::exchange(values, scaled(buffers.values.take(), scales, &HeadScales::value));
     EXPECT_TRUE(first_keys.empty() || is_same(first_keys, keys));
     EXPECT_TRUE(first_values.empty() || is_same(first_values, values));
     return buffers.queries.take();
@@ -191,11 +208,11 @@ void expect_turned_and_cached(const Shape& shape) {
   for (int32_t t = 0; t < input.tokens(); ++t) {
     for (int32_t h = 0; h < shape.heads; ++h) {
       SCOPED_TRACE(testing::Message() << "query of token " << t << ", head " << h);
-      expect_row(queries, (int64_t{t} * shape.heads + h) * shape.head_dim, expected_head(shape, input, t, h));
+      expect_row<Query>(queries, (int64_t{t} * shape.heads + h) * shape.head_dim, expected_head(shape, input, t, h));
     }
   }
-  expect_cache(shape, input, keys, shape.heads);
-  expect_cache(shape, input, values, shape.heads + shape.kv_heads);
+  expect_cache<Cached>(shape, input, keys, shape.heads);
+  expect_cache<Cached>(shape, input, values, shape.heads + shape.kv_heads);
 }
 
 TEST(RopeCacheKernel, TurnsHeadsOfAnySize) {

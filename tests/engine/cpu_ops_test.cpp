@@ -70,6 +70,14 @@ TEST_P(BackendOps, RefusesACacheThatCannotBe) {
   EXPECT_EQ(make_backend()->add_cache(layout, 1 << 20).code(), StatusCode::kResourceExhausted);
 }
 
+TEST_P(BackendOps, RefusesACacheOfFp8) {
+  const KvLayout layout{
+      .groups = LayerGroups::one_group(1), .kv_head_count = 1, .head_dim = 16, .block_size = 16, .type = KvType::kFp8};
+  const Status refused = make_backend()->add_cache(layout, 4);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.message(), "kv.dtype fp8 can't be had on the CPU; use int8");
+}
+
 TEST_P(BackendOps, EmbedsExactlyWhatTheFormatDefines) {
   for (const TensorType type : kAllTypes) {
     SCOPED_TRACE(tensor_type_name(type));

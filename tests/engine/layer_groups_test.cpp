@@ -79,6 +79,9 @@ TEST(KvLayout, ABlockCostsWhatTheLayersOfAGroupDo) {
   const KvLayout layout = KvLayout::for_model(model, 16, KvType::kF16, 8);
   EXPECT_EQ(layout.block_bytes(), 2 * 2 * 16 * 8 * 2);  // layers, keys and values, tokens, elements, bytes
   EXPECT_EQ(KvLayout::for_model(model, 16, KvType::kF32, 8).block_bytes(), 2 * layout.block_bytes());
+  for (const KvType type : {KvType::kInt8, KvType::kFp8}) {  // a byte each, and a float per token, keys and values
+    EXPECT_EQ(KvLayout::for_model(model, 16, type, 8).block_bytes(), layout.block_bytes() / 2 + 2 * 2 * 16 * 4);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/cached_head.cuh"
 #include "engine/cuda/kernels/thread_number.cuh"
 
 /// What the attention kernels are given: a ragged batch of rows, in device memory, and one layer's paged cache.
@@ -13,7 +14,8 @@ template <typename Element>
 struct PagedCache {
   const Element* keys;
   const Element* values;
-  int32_t block_size;  ///< a multiple of 8
+  int32_t block_size;                  ///< a multiple of 8
+  const HeadScales* scales = nullptr;  // [blocks][kv_heads][block_size] of Fp8 (cached_head.cuh), else none
 };
 
 /// Rows of an engine::Batch. A launch that leaves the first rows out shifts row_begin and table_begin by them: what

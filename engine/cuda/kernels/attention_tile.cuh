@@ -27,9 +27,10 @@ struct KeyTile {
   TileRow<kHeadDim> values[kKeys];
 };
 
-/// Eight elements to shared memory, or zeros: bf16 while the thread goes on, others are converted on the way.
+/// Eight elements to shared memory, or zeros: bf16 while the thread goes on, others are converted on the way, those of
+/// Fp8 times `scale`.
 template <typename Element>
-GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists) {
+GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists, float scale = 1.0F) {
   if constexpr (std::is_same_v<Element, gpu::Bf16>) {
     gpu::copy_async(to, from, exists ? 16 : 0);
   } else {
@@ -37,7 +38,7 @@ GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists) {
     if (exists) read_octet(elements, from);
     Octet<gpu::Bf16> octet;
     GPU_UNROLL
-    for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i]);
+    for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i] * scale);
     *reinterpret_cast<Octet<gpu::Bf16>*>(to) = octet;
   }
 }
@@ -50,10 +51,12 @@ GPU_DEVICE void put_keys(KeyTile<kHeadDim, kKeys>& to, const PagedCache<Element>
   // Eight threads a key: 128 bytes of it at once.
   for (int32_t key = thread_number() / 8; key < kKeys; key += kThreads / 8) {
     const bool exists = seen.has(from + key);
-    const int64_t vector = exists ? pages.slot(from + key) * kHeadDim : 0;
+    const int64_t slot = exists ? pages.slot(from + key) : 0;
+    HeadScales scales{1.0F, 1.0F};
+    if (exists) scales = scales_at<Element>(cache.scales + slot);
     for (int32_t dim = thread_number() % 8 * 8; dim < kHeadDim; dim += 64) {
-      put_octet(&to.keys[key].element[dim], cache.keys + vector + dim, exists);
-      put_octet(&to.values[key].element[dim], cache.values + vector + dim, exists);
+      put_octet(&to.keys[key].element[dim], cache.keys + slot * kHeadDim + dim, exists, scales.key);
+      put_octet(&to.values[key].element[dim], cache.values + slot * kHeadDim + dim, exists, scales.value);
     }
   }
 }

@@ -21,13 +21,22 @@ struct DecodeGeometry {
   static constexpr int32_t kTeamLanes = kHeadDim <= 64 ? 8 : kHeadDim <= 128 ? 16 : 32;
   static constexpr int32_t kTeams = kDecodeThreads / kTeamLanes;
   /// Keys that are copied at a time: with two such stages 64 KiB at most, so that blocks share a multiprocessor and
-  /// their copies hide each other's waiting.
-  static constexpr int32_t kStageKeys = 2 * 2 * 32 * kHeadDim * sizeof(Element) <= 65536 ? 32 : 16;
+  /// their copies hide each other's waiting. More of the smallest elements, or few bytes would be under way.
+  static constexpr int32_t kKeyBytes = 2 * kHeadDim * static_cast<int32_t>(sizeof(Element));
+  static constexpr int32_t kStageKeys = sizeof(Element) == 1 ? 64 : 2 * 32 * kKeyBytes <= 65536 ? 32 : 16;
   static_assert(kStageKeys % kTeams == 0 && kStageKeys % 8 == 0);
 };
 
+/// Of a stage's heads, where they have any.
+template <int32_t kKeys, bool kExist>
+struct StageScales {};
+template <int32_t kKeys>
+struct StageScales<kKeys, true> {
+  alignas(16) HeadScales scales[kKeys];
+};
+
 template <typename Element, int32_t kHeadDim>
-struct DecodeStage {
+struct DecodeStage : StageScales<DecodeGeometry<Element, kHeadDim>::kStageKeys, kHasScales<Element>> {
   alignas(16) Element keys[DecodeGeometry<Element, kHeadDim>::kStageKeys][kHeadDim];
   alignas(16) Element values[DecodeGeometry<Element, kHeadDim>::kStageKeys][kHeadDim];
 };
@@ -50,11 +59,27 @@ GPU_DEVICE void copy_stage(DecodeStage<Element, kHeadDim>& to, const PagedCache<
   for (int32_t i = thread_number(); i < kOctets * kPieces; i += kDecodeThreads) {
     const int32_t key = i / kPieces * 8;
     if (from + key >= end) break;
-    const int64_t run = pages.slot(from + key) * kHeadDim + i % kPieces * kPieceElements;
-    Element* keys = &to.keys[key][0] + i % kPieces * kPieceElements;
-    Element* values = &to.values[key][0] + i % kPieces * kPieceElements;
+    const int32_t piece = i % kPieces;
+    const int64_t slot = pages.slot(from + key);
+    const int64_t run = slot * kHeadDim + piece * kPieceElements;
+    Element* keys = &to.keys[key][0] + piece * kPieceElements;
+    Element* values = &to.values[key][0] + piece * kPieceElements;
     gpu::copy_async(keys, cache.keys + run);
     gpu::copy_async(values, cache.values + run);
+    if constexpr (kHasScales<Element>) {
+      static_assert(kPieces >= 4);  // of scales, two in each
+      if (piece < 4) gpu::copy_async(&to.scales[key + 2 * piece], cache.scales + slot + 2 * piece);
+    }
+  }
+}
+
+/// Ones where the type has none.
+template <typename Element, int32_t kHeadDim>
+GPU_DEVICE HeadScales scales_of_key(const DecodeStage<Element, kHeadDim>& stage, int32_t key) {
+  if constexpr (kHasScales<Element>) {
+    return stage.scales[key];
+  } else {
+    return {1.0F, 1.0F};
   }
 }
 
@@ -90,15 +115,17 @@ struct TeamSoftmax {
     }
   }
 
-  GPU_DEVICE void add(const float (&scores)[kHeads], const float (&value)[8]) {
+  /// The value is to be multiplied with `scale`.
+  GPU_DEVICE void add(const float (&scores)[kHeads], const float (&value)[8], float scale) {
     GPU_UNROLL
     for (int32_t h = 0; h < kHeads; ++h) {
       const float larger = scores[h] > top[h] ? scores[h] : top[h];
       const float kept = weight_of(top[h], larger);
       const float weight = gpu::exp2(scores[h] - larger);
+      const float scaled = weight * scale;
       mass[h] = gpu::fma(mass[h], kept, weight);
       GPU_UNROLL
-      for (int32_t i = 0; i < 8; ++i) sum[h][i] = gpu::fma(sum[h][i], kept, weight * value[i]);
+      for (int32_t i = 0; i < 8; ++i) sum[h][i] = gpu::fma(sum[h][i], kept, scaled * value[i]);
       top[h] = larger;
     }
   }
@@ -137,8 +164,11 @@ GPU_DEVICE void attend_stage(TeamSoftmax<kTeamLanes, kHeads>& softmax, const Dec
     if (is_seen && dim < kHeadDim) read_octet(elements, &stage.keys[key][dim]);
     softmax.score(scores, elements);
     if (!is_seen) continue;
+    // Powers of two: it makes no difference whether elements are multiplied with them or sums and weights.
+    const HeadScales scales = scales_of_key(stage, key);
+    for (float& score : scores) score *= scales.key;
     if (dim < kHeadDim) read_octet(elements, &stage.values[key][dim]);
-    softmax.add(scores, elements);
+    softmax.add(scores, elements, scales.value);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "engine/cuda/kernels/cached_head.cuh"
 #include "engine/cuda/kernels/group.cuh"
 #include "engine/cuda/kernels/norm_weight.cuh"
 #include "engine/cuda/kernels/sums.cuh"
@@ -17,9 +18,10 @@ struct RopeCacheArgs {
   const float* angles = nullptr;   // [tokens, rope_dim / 2, 2]: cosines and sines, magnitude included
   NormWeight query_norm{};         ///< of every query head [head_dim]; none when its weight is null
   NormWeight key_norm{};
-  Query* queries = nullptr;  // [tokens, heads, head_dim]
-  Cached* keys = nullptr;    // [blocks, kv_heads, block_size, head_dim]
-  Cached* values = nullptr;  // [blocks, kv_heads, block_size, head_dim]
+  Query* queries = nullptr;      // [tokens, heads, head_dim]
+  Cached* keys = nullptr;        // [blocks, kv_heads, block_size, head_dim]
+  Cached* values = nullptr;      // [blocks, kv_heads, block_size, head_dim]
+  HeadScales* scales = nullptr;  // [blocks, kv_heads, block_size] of Fp8 (cached_head.cuh), else none
   int32_t tokens = 0;
   int32_t heads = 0;
   int32_t kv_heads = 0;
@@ -92,6 +94,28 @@ struct HeldHead {
     return sum_of_lanes(sum, spread.lanes);
   }
 
+  /// Of the magnitudes of the whole head; the warp calls together.
+  GPU_DEVICE float largest() {
+    float most = 0;
+    for_each_half([&](int32_t /*at*/, float(&values)[kUnit]) {
+      for (const float value : values) {
+        const float magnitude = value < 0 ? -value : value;
+        most = magnitude > most ? magnitude : most;
+      }
+    });
+    for (int32_t distance = spread.lanes / 2; distance > 0; distance /= 2) {
+      const float other = gpu::shuffle_xor(most, distance);
+      most = other > most ? other : most;
+    }
+    return most;
+  }
+
+  GPU_DEVICE void scale(float factor) {
+    for_each_half([&](int32_t /*at*/, float(&values)[kUnit]) {
+      for (float& value : values) value *= factor;
+    });
+  }
+
   GPU_DEVICE void scale(float factor, const float* weight) {
     for_each_half([&](int32_t at, float(&values)[kUnit]) {
       float weights[kUnit];
@@ -123,10 +147,11 @@ struct HeldHead {
   }
 };
 
-/// Puts a head that has been normalised and turned to where it goes.
+/// Puts a head that has been normalised and turned to where it goes. `largest` is its largest magnitude, if scales are
+/// kept.
 template <int32_t kUnit, typename In, typename Query, typename Cached>
 GPU_DEVICE void put_head(const RopeCacheArgs<In, Query, Cached>& args, int32_t token, int32_t head,
-                         HeldHead<kUnit>& held) {
+                         HeldHead<kUnit>& held, float largest) {
   if (head < args.heads) return held.store(args.queries + (int64_t{token} * args.heads + head) * args.head_dim);
   const int32_t slot = args.slots[token];
   if (slot < 0) return;
@@ -134,6 +159,11 @@ GPU_DEVICE void put_head(const RopeCacheArgs<In, Query, Cached>& args, int32_t t
   const int32_t kv_head = head - args.heads - (is_value ? args.kv_heads : 0);
   const int64_t block_head = int64_t{slot / args.block_size} * args.kv_heads + kv_head;
   const int64_t row = block_head * args.block_size + slot % args.block_size;
+  if constexpr (kHasScales<Cached>) {
+    const float scale = head_scale(largest);
+    held.scale(1.0F / scale);
+    if (gpu::lane() % held.spread.lanes == 0) (is_value ? args.scales[row].value : args.scales[row].key) = scale;
+  }
   held.store((is_value ? args.values : args.keys) + row * args.head_dim);
 }
 
@@ -153,8 +183,7 @@ void rope_cache_kernel(RopeCacheArgs<In, Query, Cached> args, int32_t lanes) {
   held.spread = {lanes, exists ? args.head_dim / 2 : 0, exists ? args.rope_dim / 2 : 0, args.is_pairwise};
   held.load(args.qkv + int64_t{place} * args.head_dim);
   const float squares = held.squares();
-  if (!exists) return;
-  if (head < args.heads + args.kv_heads) {
+  if (exists && head < args.heads + args.kv_heads) {
     // Member by member: a reference to either would put both to memory.
     const bool is_query = head < args.heads;
     const float* weight = is_query ? args.query_norm.weight : args.key_norm.weight;
@@ -163,7 +192,9 @@ void rope_cache_kernel(RopeCacheArgs<In, Query, Cached> args, int32_t lanes) {
     if (weight != nullptr) held.scale(gpu::rsqrt(mean + epsilon), weight);
     held.turn(args.angles + int64_t{token} * args.rope_dim);
   }
-  put_head(args, token, head, held);
+  float largest = 0;
+  if constexpr (kHasScales<Cached>) largest = held.largest();
+  if (exists) put_head(args, token, head, held, largest);
 }
 
 template <typename In, typename Query, typename Cached>

@@ -1,0 +1,119 @@
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/host_device.h"
+#include "tests/engine/sequence_runner.h"
+
+// What fp8 costs small models of all families, against what their original library gives in float32.
+
+namespace sluice::engine {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kPrompts = 3;  // the shortest: of 1, 7 and 40 tokens
+constexpr const char* kModels[] = {"gemma3", "llama", "llama3-rope", "mistral-window", "qwen2", "qwen3"};
+
+struct Agreement {
+  double logit_error = 0;  // root mean square, relative to the logits' deviation
+  int32_t equal = 0;       // tokens that are the reference's, when they follow its text
+  int32_t tokens = 0;
+};
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// A model beside its reference.
+class FittedModel {
+ public:
+  FittedModel(const std::string& name, KvType kv_type, const CudaOptions& options) : device_(int64_t{256} << 20) {
+    shape_.kv_type = kv_type;
+    const std::string folder = SLUICE_SOURCE_DIR "/tests/data/tiny/" + name;
+    executor_ = make_executor(folder, shape_, make_cuda_backend(device_, options)).value();
+    std::ifstream file(folder + "/expected.json");
+    expected_ = json::parse(file);
+  }
+
+  Agreement agreement() {
+    Agreement found;
+    std::vector<double> errors;
+    for (size_t i = 0; i < kPrompts; ++i) {
+      errors.push_back(squared_logit_error(expected_["prompts"][i], expected_["logits"][i]));
+      count_tokens(expected_["prompts"][i], expected_["greedy"][i], found);
+    }
+    found.logit_error = std::sqrt(mean(errors));
+    return found;
+  }
+
+ private:
+  /// Log-probabilities and logits differ by the same for all tokens.
+  double squared_logit_error(const std::vector<int32_t>& prompt, const std::vector<double>& logits) {
+    SequenceRunner runner(*executor_, shape_);
+    TestSequence sequence{.tokens = prompt};
+    if (prompt.size() > 1) {
+      runner.add_slice(sequence, static_cast<int32_t>(prompt.size()) - 1);
+      runner.step();
+    }
+    runner.add_slice_scoring_all(sequence, static_cast<int32_t>(logits.size()));
+    std::vector<double> differences;
+    std::vector<double> squares;
+    for (const SampledToken& sample : runner.step()) {
+      differences.push_back(double{sample.logprob} - logits[differences.size()]);
+    }
+    std::vector<double> spread;
+    for (const double difference : differences) squares.push_back(std::pow(difference - mean(differences), 2));
+    for (const double logit : logits) spread.push_back(std::pow(logit - mean(logits), 2));
+    return mean(squares) / mean(spread);
+  }
+
+  void count_tokens(std::vector<int32_t> text, const std::vector<int32_t>& greedy, Agreement& found) {
+    SequenceRunner runner(*executor_, shape_);
+    TestSequence sequence{.tokens = std::move(text)};
+    for (const int32_t token : greedy) {
+      runner.add_slice(sequence, sequence.uncached());
+      runner.step();
+      ++found.tokens;
+      found.equal += sequence.tokens.back() == token ? 1 : 0;
+      sequence.tokens.back() = token;
+    }
+  }
+
+  cuda::HostDevice device_;
+  ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 160};
+  std::unique_ptr<ModelExecutor> executor_;
+  json expected_;
+};
+
+Agreement agreement_of(const char* name, KvType kv_type, const CudaOptions& options) {
+  return FittedModel(name, kv_type, options).agreement();
+}
+
+/// e4m3 keeps three bits behind the first and bf16 seven, so it rounds sixteen times as coarsely; a scale takes care of
+/// the range. Whatever is fp8 instead of bf16, errors are sixteen times those of bf16 in all places at most.
+constexpr double kCoarser = 16;
+
+/// Random weights put many tokens close to the likeliest, so a few of them change places.
+constexpr double kEqualShare = 0.75;
+
+TEST(TinyModelsInFp8, StayWithinItsRoundingOfBf16WithACacheOfFp8) {
+  for (const char* const name : kModels) {
+    const Agreement bf16 = agreement_of(name, KvType::kBf16, {});
+    const Agreement fp8 = agreement_of(name, KvType::kFp8, {});
+    EXPECT_LE(fp8.logit_error, kCoarser * bf16.logit_error) << name;
+    EXPECT_GE(fp8.equal, kEqualShare * fp8.tokens) << name << ", of " << fp8.tokens;
+    RecordProperty(std::string(name) + "_logit_error", std::to_string(fp8.logit_error));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::engine
