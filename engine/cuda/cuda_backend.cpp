@@ -230,6 +230,7 @@ StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
   batch_ = &batch;
   shape_ = StepShape::of(batch);
   status_.begin();
+  device_.begin_range(shape_.name().data());
   const StepGraphs::Recorded recorded = graphs_.find(shape_, batch.samples.size());
   status_.add(inputs_.upload(batch, recorded.rows));
   if (!batch.drawn_before.empty()) {
@@ -433,6 +434,7 @@ Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixI
   } else {
     if (status_.first().ok()) draw(in, norm, head, batch_->samples);
     batch_ = nullptr;
+    device_.end_range();
   }
   return status_.first();
 }

@@ -91,6 +91,10 @@ class Device {
   virtual Result<std::unique_ptr<DeviceGraph>> end_recording() = 0;
   virtual Status run(DeviceGraph& graph) = 0;
 
+  /// Names what is asked for until end_range(), for whoever profiles; between the two no other begins.
+  virtual void begin_range(const char* /*name*/) {}
+  virtual void end_range() {}
+
   /// For gpu::Launch.
   virtual void* stream() = 0;
 };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 
 #include "engine/batch.h"
 
@@ -26,6 +28,14 @@ struct StepShape {
       }
     }
     return shape;
+  }
+
+  /// For profiles: "step: 12 decode rows, context 800, 500 prompt tokens".
+  std::array<char, 96> name() const {
+    std::array<char, 96> text{};
+    std::snprintf(text.data(), text.size(), "step: %d decode rows, context %d, %d prompt tokens", decode_rows,
+                  decode_context, tokens - decode_rows);
+    return text;
   }
 };
 
