@@ -8,8 +8,7 @@
 namespace sluice::engine {
 namespace {
 
-template <typename Shape>
-std::string shape_text(const Shape& shape) {
+std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
   for (const int64_t extent : shape) {
     if (text.size() > 1) text += ", ";
@@ -20,14 +19,17 @@ std::string shape_text(const Shape& shape) {
 
 }  // namespace
 
+Status check_shape(const TensorSource& source, const StoredTensor& tensor, std::span<const int64_t> shape) {
+  if (std::ranges::equal(shape, tensor.shape)) return Status();
+  return invalid_argument(source.path() + ": tensor " + source.spelling(tensor.name) + " has shape " +
+                          shape_text(tensor.shape) + ", the model's metadata ask for " + shape_text(shape));
+}
+
 Result<const StoredTensor*> WeightPicker::take(const std::string& name, std::initializer_list<int64_t> shape) {
   const StoredTensor* tensor = source_->find_tensor(name);
   if (tensor == nullptr)
     return invalid_argument(source_->path() + ": tensor " + source_->spelling(name) + " is missing");
-  if (!std::equal(shape.begin(), shape.end(), tensor->shape.begin(), tensor->shape.end())) {
-    return invalid_argument(source_->path() + ": tensor " + source_->spelling(name) + " has shape " +
-                            shape_text(tensor->shape) + ", the model's metadata ask for " + shape_text(shape));
-  }
+  SLUICE_RETURN_IF_ERROR(check_shape(*source_, *tensor, {shape.begin(), shape.size()}));
   taken_.insert(name);
   return tensor;
 }

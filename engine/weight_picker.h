@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +15,17 @@ namespace sluice::engine {
 class TensorSource;
 struct StoredTensor;
 
+/// INVALID_ARGUMENT names the source's tensor and both shapes unless it has this one (innermost dimension first, as
+/// GGUF has it).
+Status check_shape(const TensorSource& source, const StoredTensor& tensor, std::span<const int64_t> shape);
+
 /// Takes a model's tensors out of its files by name and shape, and knows in the end which ones nobody asked for.
 class WeightPicker {
  public:
   /// The source is lent.
   explicit WeightPicker(const TensorSource& source) : source_(&source) {}
 
-  /// The tensor, which must be there with this shape (innermost dimension first, as GGUF has it). Errors name tensor
-  /// and shapes.
+  /// The tensor, which must be there with this shape. Errors name tensor and shapes.
   Result<const StoredTensor*> take(const std::string& name, std::initializer_list<int64_t> shape);
   /// The values of a vector of F32, F16 or BF16, which must be there with this length.
   Result<std::vector<float>> take_vector(const std::string& name, int64_t length);
