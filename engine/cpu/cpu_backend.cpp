@@ -17,6 +17,7 @@
 #include "engine/cpu/logit_store.h"
 #include "engine/cpu/machine_limits.h"
 #include "engine/cpu/matrix_product.h"
+#include "engine/cpu/rank_sum.h"
 #include "engine/cpu/rope_table.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/cpu/weight_store.h"
@@ -29,14 +30,15 @@ namespace {
 
 class CpuBackend final : public CountedBackend {
  public:
-  CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock)
+  CpuBackend(CpuIsa isa, int32_t threads, const Clock* clock, Communicator* communicator)
       : isa_(isa),
         kernels_(kernels_for(isa)),
         pool_(threads, clock),
+        rank_sum_(communicator),
         columns_(kernels_),
         sample_columns_(kernels_),
         attention_(kernels_, pool_),
-        experts_(kernels_, pool_, weights_, memories_, columns_) {
+        experts_(kernels_, pool_, weights_, memories_, columns_, rank_sum_) {
     for (int32_t i = 0; i < threads; ++i) memories_.emplace_back(kernels_);
   }
 
@@ -78,6 +80,10 @@ class CpuBackend final : public CountedBackend {
   const ColumnBuffer& make_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, const SetColumn& set);
   const ColumnBuffer& norm_columns(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
                                    const RmsNorm& norm);
+  template <typename SetResult>
+  void multiply_input(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
+                      const SetResult& set_result);
+  void add_summed(Activation& target, Activation& in, const PackedMatrix& matrix);
   void sample_tile(int32_t begin, Activation& in, const RmsNorm& norm, const PackedMatrix& head, StepOutput& output);
 
   const CpuIsa isa_;
@@ -87,6 +93,8 @@ class CpuBackend final : public CountedBackend {
   WeightStore weights_;
   std::vector<Activation> activations_;
   int32_t tokens_max_ = 0;  // of any activation
+  RankSum rank_sum_;
+  Activation product_;  // [tokens, width] of any activation; a rank's part of a sum
   std::vector<RopeTable> ropes_;
   ColumnBuffer columns_;         // of the step's tokens
   ColumnBuffer sample_columns_;  // of one tile of sample rows
@@ -134,6 +142,9 @@ Result<ActivationId> CpuBackend::add_activation(int32_t tokens_max, int32_t widt
   SLUICE_ASSIGN_OR_RETURN(made.values, HugeBuffer::allocate(bytes, "activations"));
   SLUICE_RETURN_IF_ERROR(columns_.reserve(tokens_max, width));
   for (WorkerMemory& own : memories_) SLUICE_RETURN_IF_ERROR(own.columns.reserve(1, width));
+  if (rank_sum_.exists() && bytes > product_.values.size()) {
+    SLUICE_ASSIGN_OR_RETURN(product_.values, HugeBuffer::allocate(bytes, "activations"));
+  }
   activations_.push_back(std::move(made));
   tokens_max_ = std::max(tokens_max_, tokens_max);
   for (RopeTable& rope : ropes_) rope.reserve(tokens_max_);
@@ -164,6 +175,7 @@ StepStart CpuBackend::begin_step(const Batch& batch) {
   SLUICE_CHECK(batch.drawn_before.empty());  // whatever a step drew was collected
   batch_ = &batch;
   attention_.begin_step(batch);
+  rank_sum_.begin_step();
   for (const Activation& made : activations_) SLUICE_CHECK(batch.token_count() <= made.tokens_max);
   for (RopeTable& rope : ropes_) rope.resize(batch.token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
@@ -227,18 +239,38 @@ void CpuBackend::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& n
   });
 }
 
+template <typename SetResult>
+void CpuBackend::multiply_input(ThreadPool::Worker& worker, const PackedMatrix& matrix, Activation& in,
+                                const SetResult& set_result) {
+  fetch_first(worker, matrix);
+  const ColumnBuffer& columns =
+      make_columns(worker, matrix, [&](ColumnBuffer& made, int32_t token) { made.set(token, in.row(token)); });
+  multiply(worker, kernels_, columns, matrix, memory(worker).products, set_result);
+}
+
 void CpuBackend::matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) {
   Activation& target = activation(residual);
   Activation& source = activation(in);
   const PackedMatrix& packed = weights_.matrix(matrix);
   SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width);
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
+  if (rank_sum_.exists()) return add_summed(target, source, packed);
   pool_.run([&](ThreadPool::Worker& worker) {
-    fetch_first(worker, packed);
-    const ColumnBuffer& columns =
-        make_columns(worker, packed, [&](ColumnBuffer& made, int32_t token) { made.set(token, source.row(token)); });
-    multiply(worker, kernels_, columns, packed, memory(worker).products,
-             [&](const PanelResult& result) { add(kernels_, result, target.row(0), target.width); });
+    multiply_input(worker, packed, source,
+                   [&](const PanelResult& result) { add(kernels_, result, target.row(0), target.width); });
+  });
+}
+
+/// target += the sum over the ranks of matrix * in.
+void CpuBackend::add_summed(Activation& target, Activation& in, const PackedMatrix& matrix) {
+  product_.width = target.width;
+  pool_.run([&](ThreadPool::Worker& worker) {
+    multiply_input(worker, matrix, in,
+                   [&](const PanelResult& result) { put(kernels_, result, nullptr, product_.row(0), target.width); });
+    rank_sum_.complete(worker, product_, batch_->token_count());
+    worker.for_each(batch_->token_count(), 1, [&](int32_t token) {
+      for (int32_t i = 0; i < target.width; ++i) target.row(token)[i] += product_.row(token)[i];
+    });
   });
 }
 
@@ -252,12 +284,9 @@ void CpuBackend::matmul_norm_add(ActivationId residual, ActivationId in, MatrixI
   SLUICE_CHECK(packed.row_count == target.width && packed.length == source.width && made.width == target.width);
   columns_.begin(packed, batch_->decode_rows, batch_->token_count());
   pool_.run([&](ThreadPool::Worker& worker) {
-    fetch_first(worker, packed);
-    const ColumnBuffer& columns =
-        make_columns(worker, packed, [&](ColumnBuffer& own, int32_t token) { own.set(token, source.row(token)); });
-    multiply(worker, kernels_, columns, packed, memory(worker).products,
-             [&](const PanelResult& result) { put(kernels_, result, nullptr, made.row(0), made.width); });
-    worker.barrier();
+    multiply_input(worker, packed, source,
+                   [&](const PanelResult& result) { put(kernels_, result, nullptr, made.row(0), made.width); });
+    rank_sum_.complete(worker, made, batch_->token_count());
     worker.for_each(batch_->token_count(), 1, [&](int32_t token) {
       float* row = made.row(token);
       kernels_.rms_norm(row, weight.data(), made.width, norm.epsilon, row);
@@ -298,6 +327,7 @@ void CpuBackend::attend(ActivationId out, ActivationId qkv, const AttentionParam
 Status CpuBackend::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
   const PackedMatrix& packed = weights_.matrix(head);
   SLUICE_CHECK(packed.parts.size() == 1);
+  if (!rank_sum_.failure().ok()) return rank_sum_.failure();
   logits_.begin(packed.row_count);
   drawn_.samples.resize(batch_->samples.size());
   for (int32_t begin = 0; begin < static_cast<int32_t>(batch_->samples.size()); begin += kLogitRowsMax) {
@@ -342,7 +372,8 @@ Result<std::unique_ptr<CountedBackend>> make_cpu_backend(const CpuOptions& optio
   SLUICE_ASSIGN_OR_RETURN(const CpuIsa isa, choose_cpu_isa(options.isa));
   SLUICE_RETURN_IF_ERROR(cpu::check_kernels(cpu::kernels_for(isa), cpu_isa_name(isa)));
   const int32_t threads = options.threads > 0 ? options.threads : available_threads();
-  return std::unique_ptr<CountedBackend>(std::make_unique<cpu::CpuBackend>(isa, threads, options.clock));
+  return std::unique_ptr<CountedBackend>(
+      std::make_unique<cpu::CpuBackend>(isa, threads, options.clock, options.communicator));
 }
 
 }  // namespace sluice::engine

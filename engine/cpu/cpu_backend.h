@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/backend.h"
+#include "engine/communicator.h"
 #include "engine/cpu/thread_counters.h"
 
 namespace sluice::engine {
@@ -16,6 +17,9 @@ struct CpuOptions {
   std::string isa = "auto";  ///< auto, portable, avx2, avx512 or amx
   /// Lent, outlives the backend. With it, threads stand back while other processes have their cores.
   const Clock* clock = nullptr;
+  /// Lent, outlives the backend. With it, the backend is one rank's of a model that several share (engine/rank.h): what
+  /// it adds to a residual is summed over all of them.
+  Communicator* communicator = nullptr;
 };
 
 /// A backend that tells what its threads' hand-overs cost; for benchmarks.

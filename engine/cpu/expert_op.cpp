@@ -43,9 +43,7 @@ void ExpertOp::run(ExpertsId id, std::span<const float> norm, float norm_epsilon
   score(experts, batch);
   routing_.finish();
   for (const ExpertTokens& tokens : routing_.taken()) run_expert(experts, tokens, batch.decode_rows);
-  pool_.run([&](ThreadPool::Worker& worker) {
-    worker.for_each(batch.token_count(), 1, [&](int32_t token) { add_chosen(residual, token); });
-  });
+  add_all_chosen(residual, batch.token_count());
 }
 
 void ExpertOp::score(const Experts& experts, const Batch& batch) {
@@ -93,13 +91,30 @@ void ExpertOp::run_expert(const Experts& experts, const ExpertTokens& tokens, in
   });
 }
 
+void ExpertOp::add_all_chosen(Activation& residual, int32_t tokens) {
+  pool_.run([&](ThreadPool::Worker& worker) {
+    if (!rank_sum_.exists()) {
+      return worker.for_each(tokens, 1, [&](int32_t token) { add_chosen(residual, token); });
+    }
+    Activation& sum = normed_;  // no expert reads it any more
+    worker.for_each(tokens, 1, [&](int32_t token) {
+      std::fill_n(sum.row(token), sum.width, 0.0F);
+      add_chosen(sum, token);
+    });
+    rank_sum_.complete(worker, sum, tokens);
+    worker.for_each(tokens, 1, [&](int32_t token) {
+      for (int32_t i = 0; i < sum.width; ++i) residual.row(token)[i] += sum.row(token)[i];
+    });
+  });
+}
+
 // In the order of the scores, whatever the order in which the experts were computed.
-void ExpertOp::add_chosen(Activation& residual, int32_t token) {
-  float* to = residual.row(token);
+void ExpertOp::add_chosen(Activation& activation, int32_t token) {
+  float* to = activation.row(token);
   int32_t rank = 0;
   for (const ExpertChoice& choice : routing_.choices(token)) {
     const float* chosen = chosen_.row(routing_.row_of(token, rank++));
-    for (int32_t i = 0; i < residual.width; ++i) to[i] += choice.weight * chosen[i];
+    for (int32_t i = 0; i < activation.width; ++i) to[i] += choice.weight * chosen[i];
   }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/cpu/column_buffer.h"
 #include "engine/cpu/expert_routing.h"
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/rank_sum.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/cpu/weight_store.h"
 #include "engine/cpu/worker_memory.h"
@@ -23,8 +24,13 @@ class ExpertOp {
  public:
   /// All are lent; `memories` has one for each of the pool's threads, `columns` room for every token of a step.
   ExpertOp(const Kernels& kernels, ThreadPool& pool, const WeightStore& weights, std::vector<WorkerMemory>& memories,
-           ColumnBuffer& columns)
-      : kernels_(kernels), pool_(pool), weights_(weights), memories_(memories), columns_(columns) {}
+           ColumnBuffer& columns, RankSum& rank_sum)
+      : kernels_(kernels),
+        pool_(pool),
+        weights_(weights),
+        memories_(memories),
+        columns_(columns),
+        rank_sum_(rank_sum) {}
 
   /// See Backend::add_experts.
   Result<ExpertsId> add(Experts experts, int32_t tokens_max);
@@ -36,7 +42,8 @@ class ExpertOp {
   Status reserve(Activation& activation, int32_t tokens, int32_t width);
   void score(const Experts& experts, const Batch& batch);
   void run_expert(const Experts& experts, const ExpertTokens& tokens, int32_t decode_rows);
-  void add_chosen(Activation& residual, int32_t token);
+  void add_all_chosen(Activation& residual, int32_t tokens);
+  void add_chosen(Activation& activation, int32_t token);
   WorkerMemory& memory(const ThreadPool::Worker& worker) { return memories_[static_cast<size_t>(worker.index())]; }
 
   const Kernels& kernels_;
@@ -44,6 +51,7 @@ class ExpertOp {
   const WeightStore& weights_;
   std::vector<WorkerMemory>& memories_;
   ColumnBuffer& columns_;
+  RankSum& rank_sum_;
   std::vector<Experts> experts_;
   ExpertRouting routing_;
   Activation normed_;  // [tokens, width]
