@@ -58,8 +58,10 @@ struct TestSequence {
 class SequenceRunner {
  public:
   SequenceRunner(ModelExecutor& executor, const ExecutorShape& shape, uint32_t seed = 1)
+      : SequenceRunner(executor, executor.layout().groups, shape, seed) {}
+  SequenceRunner(Executor& executor, LayerGroups groups, const ExecutorShape& shape, uint32_t seed = 1)
       : executor_(&executor),
-        groups_(executor.layout().groups),
+        groups_(std::move(groups)),
         block_size_(shape.block_size),
         free_(static_cast<size_t>(shape.block_count)),
         slots_(static_cast<size_t>(groups_.count())),
@@ -200,7 +202,7 @@ class SequenceRunner {
     drawing_.push_back(&sequence);
   }
 
-  ModelExecutor* executor_;
+  Executor* executor_;
   LayerGroups groups_;
   int32_t block_size_;
   std::vector<int32_t> free_;

@@ -49,12 +49,11 @@ struct PassageFit {
   int agreed = 0;  ///< of those, where the likeliest is the same
 };
 
-inline PassageFit fit_passage(ModelExecutor& executor, const ExecutorShape& shape, const nlohmann::json& passage) {
+inline PassageFit fit_passage(SequenceRunner& runner, const nlohmann::json& passage) {
   const std::vector<int32_t> ids = passage.at("ids");
   const std::vector<double> expected = passage.at("logprobs");
   const std::vector<int32_t> top1 = passage.at("top1");
   const std::vector<double> gap = passage.at("gap");
-  SequenceRunner runner(executor, shape);
   const std::vector<SampledToken> scores = score_text(runner, ids, 200);
   EXPECT_EQ(scores.size(), expected.size());
   PassageFit fit;
@@ -69,6 +68,11 @@ inline PassageFit fit_passage(ModelExecutor& executor, const ExecutorShape& shap
   }
   fit.perplexity_ratio = std::exp(surprise);
   return fit;
+}
+
+inline PassageFit fit_passage(ModelExecutor& executor, const ExecutorShape& shape, const nlohmann::json& passage) {
+  SequenceRunner runner(executor, shape);
+  return fit_passage(runner, passage);
 }
 
 /// |difference| of the ten likeliest first tokens' log-probabilities.
@@ -87,9 +91,7 @@ inline std::vector<double> top10_differences(const SampledToken& first, const nl
 
 /// Greedy tokens equal the reference's as long as those are clear, and the likeliest first tokens have nearly its
 /// log-probabilities: 0.15 apart on average and `difference_max` at most.
-inline void expect_greedy_tokens(ModelExecutor& executor, const ExecutorShape& shape, const nlohmann::json& cases,
-                                 double difference_max) {
-  SequenceRunner runner(executor, shape);
+inline void expect_greedy_tokens(SequenceRunner& runner, const nlohmann::json& cases, double difference_max) {
   double total = 0;
   int count = 0;
   for (const nlohmann::json& example : cases) {
@@ -106,6 +108,12 @@ inline void expect_greedy_tokens(ModelExecutor& executor, const ExecutorShape& s
     }
   }
   EXPECT_LE(total / count, 0.15);
+}
+
+inline void expect_greedy_tokens(ModelExecutor& executor, const ExecutorShape& shape, const nlohmann::json& cases,
+                                 double difference_max) {
+  SequenceRunner runner(executor, shape);
+  expect_greedy_tokens(runner, cases, difference_max);
 }
 
 }  // namespace sluice::engine

@@ -12,7 +12,7 @@
 
 #include "engine/cpu/cpu_isa.h"
 #include "gpu_backend.h"
-#include "tests/engine/sequence_runner.h"
+#include "tests/engine/parallel_ranks.h"
 
 // Small checkpoints of all families with random weights, against what the models' original library gives in float32.
 // Keys and values are kept as floats: rounded ones send a token of qwen3-moe to another expert, whose score is as good.
@@ -26,10 +26,11 @@ struct TinyModel {
   std::string name;
   std::string source;  // "folder" or "gguf"
   std::string isa;     // of the CPU, or ReferenceGpu::kName
+  int32_t ranks = 1;   // that share the model
 };
 
 void PrintTo(const TinyModel& model, std::ostream* out) {
-  *out << model.name << " from " << model.source << " with " << model.isa;
+  *out << model.name << " from " << model.source << " with " << model.isa << ", ranks: " << model.ranks;
 }
 
 std::string path_of(const TinyModel& model) {
@@ -63,23 +64,26 @@ double deviation(const std::vector<double>& logits) {
 class TinyModels : public ::testing::TestWithParam<TinyModel> {
  protected:
   void SetUp() override {
-    auto backend = make_backend();
-    ASSERT_TRUE(backend.ok()) << backend.status();
-    auto executor = make_executor(path_of(GetParam()), shape_, std::move(backend).value());
-    ASSERT_TRUE(executor.ok()) << executor.status();
-    executor_ = std::move(executor).value();
+    auto ranks = make_backends();
+    ASSERT_TRUE(ranks.ok()) << ranks.status();
+    auto model = make_parallel_model(path_of(GetParam()), shape_, std::move(ranks).value());
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = std::move(model).value();
     expected_ = expected_of(GetParam());
   }
 
-  Result<std::unique_ptr<Backend>> make_backend() {
-    if (GetParam().isa == ReferenceGpu::kName) return gpu_.backend({.element = cuda::Element::kF32});
-    SLUICE_ASSIGN_OR_RETURN(auto backend, make_cpu_backend({.threads = 2, .isa = GetParam().isa}));
-    return std::unique_ptr<Backend>(std::move(backend));
+  Result<RankBackends> make_backends() {
+    if (GetParam().isa != ReferenceGpu::kName)
+      return make_cpu_ranks(GetParam().ranks, {.threads = 2, .isa = GetParam().isa});
+    RankBackends ranks;
+    SLUICE_ASSIGN_OR_RETURN(auto backend, gpu_.backend({.element = cuda::Element::kF32}));
+    ranks.backends.push_back(std::move(backend));
+    return ranks;
   }
 
   /// The log-probabilities of all tokens after a prompt, which goes in in slices.
   std::vector<double> scores_after(const std::vector<int32_t>& prompt, int32_t vocab_size, int32_t slice) {
-    SequenceRunner runner(*executor_, shape_);
+    SequenceRunner runner(*model_.executor, model_.groups, shape_);
     TestSequence sequence{.tokens = prompt};
     const auto last = static_cast<int32_t>(prompt.size()) - 1;
     while (sequence.cached < last) {
@@ -95,7 +99,7 @@ class TinyModels : public ::testing::TestWithParam<TinyModel> {
 
   ReferenceGpu gpu_;
   ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 64, .kv_type = KvType::kF32};
-  std::unique_ptr<ModelExecutor> executor_;
+  TestModel model_;
   json expected_;
 };
 
@@ -114,7 +118,7 @@ TEST_P(TinyModels, GiveTheReferencesLogits) {
 }
 
 TEST_P(TinyModels, GiveTheReferencesTokens) {
-  SequenceRunner runner(*executor_, shape_);
+  SequenceRunner runner(*model_.executor, model_.groups, shape_);
   for (size_t i = 0; i < expected_.at("prompts").size(); ++i) {
     const std::vector<int32_t> greedy = expected_.at("greedy")[i];
     const double limit = 0.02 * deviation(expected_.at("logits")[i]);
@@ -155,6 +159,10 @@ std::vector<TinyModel> all_models() {
       for (const char* source : {"folder", "gguf"}) models.push_back({name, source, std::string(cpu_isa_name(isa))});
     }
   }
+  for (const char* name :
+       {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "phi3", "qwen3", "qwen3-moe"}) {
+    for (const char* source : {"folder", "gguf"}) models.push_back({name, source, "auto", 2});
+  }
   for (const char* name : {"gemma3", "llama", "llama3-rope", "mistral-window", "qwen2", "qwen3"}) {
     models.push_back({name, "folder", ReferenceGpu::kName});
   }
@@ -163,6 +171,7 @@ std::vector<TinyModel> all_models() {
 
 INSTANTIATE_TEST_SUITE_P(All, TinyModels, ::testing::ValuesIn(all_models()), [](const auto& test) {
   std::string name = test.param.name + "_" + test.param.source + "_" + test.param.isa;
+  if (test.param.ranks > 1) name += "_ranks";
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

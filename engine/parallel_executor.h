@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/communicator.h"
+#include "engine/executor.h"
+#include "engine/first_failure.h"
+#include "engine/rank_threads.h"
+
+namespace sluice::engine {
+
+/// Runs a model's steps on all of its ranks at once; the first rank draws. A rank that fails ends the step for all of
+/// them, and every later step with the same failure.
+class ParallelExecutor final : public Executor {
+ public:
+  /// An executor and a thread for each of the group's ranks.
+  ParallelExecutor(std::unique_ptr<CommunicatorGroup> group, std::unique_ptr<RankThreads> threads,
+                   std::vector<std::unique_ptr<Executor>> ranks);
+
+  Result<StepOutput> step(const Batch& batch) override;
+  /// Of all ranks together. The head's are those of the rank that draws.
+  StepCosts costs() const override;
+
+ private:
+  Result<StepOutput> step_rank(int32_t rank, const Batch& batch);
+
+  std::unique_ptr<CommunicatorGroup> group_;
+  std::unique_ptr<RankThreads> threads_;
+  std::vector<std::unique_ptr<Executor>> ranks_;
+  Batch silent_;  ///< the step's batch as those get it that draw nothing
+  FirstFailure failure_;
+};
+
+}  // namespace sluice::engine
