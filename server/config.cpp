@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "engine/rank.h"
 #include "kvcache/pool_size.h"
 #include "server/http_url.h"
 #include "server/listen_address.h"
@@ -97,6 +98,7 @@ Status ModelSection::validate() const {
 Status EngineSection::validate() const {
   SLUICE_RETURN_IF_ERROR(check_device(device));
   SLUICE_RETURN_IF_ERROR(check_range("engine.threads", threads, 0, 1024));
+  SLUICE_RETURN_IF_ERROR(check_range("engine.tensor_parallel", tensor_parallel, 1, engine::kRanksMax));
   return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512", "amx"});
 }
 

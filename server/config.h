@@ -24,6 +24,7 @@ struct EngineSection {
   std::string device = "auto";   ///< auto or cpu
   int32_t threads = 0;           ///< compute threads, 0 to 1024; 0: the cores this process may use
   std::string cpu_isa = "auto";  ///< auto, portable, avx2, avx512 or amx
+  int32_t tensor_parallel = 1;   ///< ranks that the model is shared out over, 1 to 64; see engine/rank.h
 
   Status validate() const;
 };

@@ -18,10 +18,11 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("model", "max_context", max_context);
   }
   {
-    auto& [device, threads, cpu_isa] = engine;
+    auto& [device, threads, cpu_isa, tensor_parallel] = engine;
     visit("engine", "device", device);
     visit("engine", "threads", threads);
     visit("engine", "cpu_isa", cpu_isa);
+    visit("engine", "tensor_parallel", tensor_parallel);
   }
   {
     auto& [memory, block_size, dtype, prefix_cache, share_across_tenants, reuse_outputs] = kv;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/cpu/available_threads.h"
-#include "engine/model_executor.h"
+#include "engine/rank.h"
 #include "engine/tensor_check.h"
 #include "engine/watched_checkpoint.h"
 #include "server/process_memory.h"
@@ -72,10 +72,10 @@ engine::Batch small_batch(const engine::ModelConfig& model, const engine::KvLayo
   return batch;
 }
 
-Status check_step(engine::LoadedModel model, const engine::KvLayout& layout) {
-  const engine::ModelConfig config = model.config;
+Status check_step(engine::ParallelModel model, const engine::KvLayout& layout) {
+  const engine::ModelConfig config = model.config();
   SLUICE_ASSIGN_OR_RETURN(const auto executor,
-                          engine::ModelExecutor::create(std::move(model), layout, layout.groups.count()));
+                          engine::ParallelModel::make_executor(std::move(model), layout, layout.groups.count()));
   engine::SamplingParams params;
   params.temperature = 0;
   params.top_logprobs = engine::SamplingParams::kTopLogprobsMax;
@@ -102,21 +102,22 @@ Result<std::string> template_text(const engine::Checkpoint& checkpoint) {
 Result<std::string> check_model(const Config& config, const LoadEnvironment& environment) {
   SLUICE_ASSIGN_OR_RETURN(const auto checkpoint, engine::Checkpoint::open(config.model.path));
   SLUICE_ASSIGN_OR_RETURN(const engine::ModelConfig model, checkpoint->config());
+  SLUICE_RETURN_IF_ERROR(engine::check_rank_count(model, config.engine.tensor_parallel));
   SLUICE_ASSIGN_OR_RETURN(const auto tokenizer, checkpoint->tokenizer());
   SLUICE_ASSIGN_OR_RETURN(const std::string chat, template_text(*checkpoint));
   const int32_t threads = config.engine.threads > 0 ? config.engine.threads : engine::available_threads();
   SLUICE_RETURN_IF_ERROR(engine::check_tensor_values(checkpoint->tensors(), threads));
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel loaded, load_weights(config, *checkpoint, environment));
+  SLUICE_ASSIGN_OR_RETURN(engine::ParallelModel loaded, load_weights(config, *checkpoint, environment));
   const ProcessMemory memory = process_memory();
   const engine::KvLayout layout = kv_layout(config, model);
-  std::string text = line("model", loaded.config.name) + line("architecture", model.architecture) +
-                     line("parameters", std::to_string(loaded.parameter_count)) +
+  std::string text = line("model", loaded.config().name) + line("architecture", model.architecture) +
+                     line("parameters", std::to_string(loaded.parameter_count())) +
                      line("tensors", tensor_text(checkpoint->tensors())) + line("layers", layer_text(model)) +
                      line("context", std::to_string(model.context_length) + " tokens") +
                      line("vocabulary", std::to_string(model.vocab_size) + " tokens") +
                      line("end tokens", std::to_string(tokenizer->end_ids().size())) + line("chat template", chat) +
                      line("KV cache", std::to_string(layout.token_bytes()) + " bytes per token as " + config.kv.dtype) +
-                     line("device", loaded.backend->description());
+                     line("device", loaded.description());
   SLUICE_RETURN_IF_ERROR(check_step(std::move(loaded), layout));
   text += line("memory", mib(memory.resident_bytes) + " after loading, " + mib(memory.peak_bytes) + " at most, for " +
                              mib(engine::stored_bytes(checkpoint->tensors())) + " of weights");

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "engine/cpu/cpu_backend.h"
-#include "engine/model_executor.h"
+#include "engine/rank.h"
 #include "engine/watched_checkpoint.h"
 #include "kvcache/pool_size.h"
 #include "server/load_progress.h"
 #include "server/memory_limit.h"
 #include "server/process_memory.h"
+#include "server/rank_backends.h"
 
 namespace sluice::server {
 
@@ -49,13 +49,13 @@ void log_loaded(const LoadProgress& progress, int64_t bytes, Logger& logger) {
                                    {"peak_memory_mib", std::to_string(memory.peak_bytes >> 20)}});
 }
 
-ServedModel describe(const Config& config, const engine::LoadedModel& model, std::string_view version) {
+ServedModel describe(const Config& config, const engine::ParallelModel& model, std::string_view version) {
   ServedModel served;
-  served.name = config.model.name.empty() ? model.config.name : config.model.name;
-  served.architecture = model.config.architecture;
-  served.device = model.backend->description();
+  served.name = config.model.name.empty() ? model.config().name : config.model.name;
+  served.architecture = model.config().architecture;
+  served.device = model.description();
   served.version = version;
-  served.parameter_count = model.parameter_count;
+  served.parameter_count = model.parameter_count();
   return served;
 }
 
@@ -78,15 +78,16 @@ engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& mode
                                      config.scheduler.step_tokens_max(config.kv.block_size));
 }
 
-Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
-                                         const LoadEnvironment& environment) {
+Result<engine::ParallelModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
+                                           const LoadEnvironment& environment) {
+  SLUICE_ASSIGN_OR_RETURN(const engine::ModelConfig shape, checkpoint.config());
+  SLUICE_RETURN_IF_ERROR(engine::check_rank_count(shape, config.engine.tensor_parallel));
   const int64_t bytes = engine::stored_bytes(checkpoint.tensors());
   LoadProgress progress({environment.clock, environment.logger, environment.terminal, bytes});
-  SLUICE_ASSIGN_OR_RETURN(auto backend,
-                          engine::make_cpu_backend({config.engine.threads, config.engine.cpu_isa, &environment.clock}));
-  const engine::WatchedCheckpoint watched(checkpoint, [&progress](int64_t done) { progress.advance(done); });
-  Result<engine::LoadedModel> model =
-      engine::load_model(watched, std::move(backend), config.scheduler.step_tokens_max(config.kv.block_size));
+  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends ranks, open_rank_backends(config.engine, environment.clock));
+  Result<engine::ParallelModel> model =
+      engine::ParallelModel::load(checkpoint, std::move(ranks), config.scheduler.step_tokens_max(config.kv.block_size),
+                                  [&progress](int64_t done) { progress.advance(done); });
   progress.finish();
   if (model.ok()) log_loaded(progress, bytes, environment.logger);
   return model;
@@ -97,18 +98,19 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   ModelHost host;
   SLUICE_ASSIGN_OR_RETURN(host.tokenizer, checkpoint->tokenizer());
   host.chat_template = checkpoint->chat_template();
-  SLUICE_ASSIGN_OR_RETURN(engine::LoadedModel model, load_weights(config, *checkpoint, environment));
+  SLUICE_ASSIGN_OR_RETURN(engine::ParallelModel model, load_weights(config, *checkpoint, environment));
   host.served = describe(config, model, version);
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
-  SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config));
-  const engine::KvLayout layout = kv_layout(config, model.config);
+  SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config()));
+  const engine::KvLayout layout = kv_layout(config, model.config());
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();
-  host.served.limits = model.backend->measure_limits(environment.clock);
+  host.served.limits = model.measure_limits(environment.clock);
   host.served.pool_tokens = tokens_in(host.block_count, host.growth);
-  SLUICE_ASSIGN_OR_RETURN(host.executor, engine::ModelExecutor::create(std::move(model), layout, host.block_count));
+  SLUICE_ASSIGN_OR_RETURN(host.executor,
+                          engine::ParallelModel::make_executor(std::move(model), layout, host.block_count));
   return host;
 }
 

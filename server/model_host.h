@@ -12,7 +12,7 @@
 #include "engine/checkpoint.h"
 #include "engine/executor.h"
 #include "engine/kv_layout.h"
-#include "engine/model_loader.h"
+#include "engine/parallel_model.h"
 #include "engine/tokenizer.h"
 #include "kvcache/block_growth.h"
 #include "server/config.h"
@@ -41,9 +41,10 @@ struct LoadEnvironment {
 /// How the configuration wants the model's keys and values kept.
 engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model);
 
-/// Takes the checkpoint's weights over to the configured device and logs what that took in time and memory.
-Result<engine::LoadedModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
-                                         const LoadEnvironment& environment);
+/// Takes the checkpoint's weights over to the configured device, shared out over the configured ranks, and logs what
+/// that took in time and memory. Ranks that can't share the model are refused before any weight is read.
+Result<engine::ParallelModel> load_weights(const Config& config, const engine::Checkpoint& checkpoint,
+                                           const LoadEnvironment& environment);
 
 /// Loads the configured model and sizes its KV pool from what memory is left then. Errors are one line that names the
 /// file or the key and says what to do.

@@ -15,6 +15,7 @@
 namespace sluice::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -78,6 +79,12 @@ TEST_F(AppTest, MoreMemoryThanThereIsNamesTheKey) {
 TEST_F(AppTest, MoreContextThanTheModelHasIsRefused) {
   config_.model.max_context = 1 << 24;
   EXPECT_THAT(start_error().message(), StartsWith("model.max_context"));
+}
+
+TEST_F(AppTest, B35_MultiGpu_a_RanksThatCanNotShareTheModelAreRefusedBeforeAnyWeightIsRead) {
+  config_.engine.tensor_parallel = 3;
+  EXPECT_THAT(start_error().message(),
+              AllOf(StartsWith("engine.tensor_parallel is 3, but the model has "), HasSubstr(" divide them all")));
 }
 
 TEST_F(AppTest, AStartedAppAnswersAndSaysWhere) {

@@ -35,6 +35,7 @@ TEST(Config, DefaultsAreValid) {
 TEST(Config, HoldsNumbersToTheirLimits) {
   expect_range("model.max_context", 0, 1 << 24, [](Config& c, int32_t v) { c.model.max_context = v; });
   expect_range("engine.threads", 0, 1024, [](Config& c, int32_t v) { c.engine.threads = v; });
+  expect_range("engine.tensor_parallel", 1, 64, [](Config& c, int32_t v) { c.engine.tensor_parallel = v; });
   expect_range("kv.block_size", 1, 1024, [](Config& c, int32_t v) { c.kv.block_size = v; });
   expect_range("server.drain_timeout_ms", 0, 3'600'000, [](Config& c, int32_t v) { c.server.drain_timeout_ms = v; });
   expect_range("server.stall_timeout_ms", 1, 3'600'000, [](Config& c, int32_t v) { c.server.stall_timeout_ms = v; });

@@ -86,6 +86,9 @@ TEST(Flags, AnErrorNamesTheFlagAndTheKey) {
   EXPECT_EQ(refusal_of({"--threads", "many"}),
             "sluiced: --threads: engine.threads must be a whole number that fits 32 bits, not \"many\"\n");
   EXPECT_EQ(refusal_of({"--threads", "-1"}), "sluiced: --threads: engine.threads must be from 0 to 1024, not -1\n");
+  // B35 multi-gpu (c) and (d)
+  EXPECT_EQ(refusal_of({"--tp", "0"}), "sluiced: --tp: engine.tensor_parallel must be from 1 to 64, not 0\n");
+  EXPECT_EQ(refusal_of({"--tp", "-1"}), "sluiced: --tp: engine.tensor_parallel must be from 1 to 64, not -1\n");
   EXPECT_EQ(refusal_of({"--grpc-listen", "50051"}).substr(0, 43), "sluiced: --grpc-listen: server.grpc_listen ");
 }
 
@@ -150,6 +153,11 @@ TEST(Flags, CheckConfigPrintsTheEffectiveConfigAndNeedsNoModel) {
   refusal_of({"--check-config", "--set", "kv.block_size=0"});
 }
 
+TEST(Flags, TpIsTheNumberOfRanks) {
+  EXPECT_EQ(config_of({}).engine.tensor_parallel, 1);
+  EXPECT_EQ(config_of({"--tp", "3"}).engine.tensor_parallel, 3);
+}
+
 TEST(Flags, VerifyModelIsForAModelAndAValidConfiguration) {
   const Outcome outcome = parse({"--verify-model", "--model", "m.gguf", "--threads", "3"});
   ASSERT_TRUE(std::holds_alternative<VerifyModel>(outcome));
@@ -165,7 +173,7 @@ TEST(Flags, VersionAndHelpEndWell) {
   const EarlyExit help = exit_of({"--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* const flag : {"--config", "--model", "--grpc-listen", "--http-listen", "--device", "--threads",
-                                 "--cpu-isa", "--set", "--check-config", "--verify-model", "--version"})
+                                 "--cpu-isa", "--tp", "--set", "--check-config", "--verify-model", "--version"})
     EXPECT_NE(help.text.find(flag), std::string::npos) << flag;
 }
 

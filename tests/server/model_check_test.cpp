@@ -13,9 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<std::string> check(const std::string& path) {
+Result<std::string> check(const std::string& path, int32_t tensor_parallel = 1) {
   Config config;
   config.model.path = path;
+  config.engine.tensor_parallel = tensor_parallel;
   const SteadyClock clock;
   Logger logger(stderr, LogLevel::kError, [] { return std::chrono::system_clock::time_point(); });
   return check_model(config, {clock, logger});
@@ -50,6 +51,17 @@ TEST(ModelCheck, TellsWhatASyntheticModelIs) {
         "layers         2\n", "vocabulary     512 tokens\n", "chat template  yes\n", "verified"}) {
     EXPECT_THAT(*summary, HasSubstr(part));
   }
+}
+
+TEST(ModelCheck, LoadsAndStepsEveryRank) {
+  const auto summary = check("synthetic:tiny:q8_0", 2);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  for (const char* const part : {"parameters     1312000\n", "device         2 ranks of cpu", "verified"}) {
+    EXPECT_THAT(*summary, HasSubstr(part));
+  }
+  EXPECT_THAT(check("synthetic:tiny:q8_0", 4).status().message(),
+              HasSubstr("engine.tensor_parallel is 4, but the model has 4 heads, 2 KV heads"));
+  EXPECT_THAT(check("synthetic:tiny:q4_k", 2).status().message(), HasSubstr("can't be cut into 2 equal runs"));
 }
 
 TEST(ModelCheck, RefusesWhatCanNotBeLoaded) {
