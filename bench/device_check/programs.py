@@ -1,0 +1,157 @@
+"""The programs under check, run within a deadline and with all they print in one log."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import threading
+import urllib.request
+
+from report import Failed
+
+# How much of a program's output a reason quotes.
+TAIL = 600
+
+
+class Programs:
+    """Those in a folder; the libraries beside it, if there are any, come before the system's."""
+
+    def __init__(self, folder, log_path, root):
+        self.folder = pathlib.Path(folder).resolve()
+        self.log_path = pathlib.Path(log_path)
+        self.log_path.write_text("")
+        self.root = root
+        self.environment = dict(os.environ)
+        libraries = self.folder.parent / "lib"
+        if libraries.is_dir():
+            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), os.environ.get("LD_LIBRARY_PATH")]))
+
+    def path(self, name):
+        path = self.folder / name
+        if not path.exists():
+            raise Failed(f"{path} is not there")
+        return path
+
+    def log(self, text):
+        with self.log_path.open("a") as log:
+            log.write(text)
+
+    def call(self, command, deadline, **more):
+        """Exit code and output. A program that runs past the deadline fails the part, and is ended with all it has started."""
+        command = [str(word) for word in command]
+        self.log(f"\n$ {' '.join(command)}\n")
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=self.root,
+                                       env=self.environment | more.pop("env", {}), start_new_session=True, **more)
+        except OSError as error:
+            raise Failed(f"{command[0]} can't be run: {error.strerror}") from None
+        try:
+            output, _ = process.communicate(timeout=max(1, deadline.left()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            self.log(output)
+            raise Failed(f"{pathlib.Path(command[0]).name} was not done in time: {output[-TAIL:].strip()}") from None
+        self.log(output + f"[exit code {process.returncode}]\n")
+        return process.returncode, output
+
+    def gtest(self, name, deadline, options=(), wrapper=(), env=None):
+        """Runs tests of GoogleTest's; how many passed. Fails with the names of those that did not."""
+        with tempfile.NamedTemporaryFile(suffix=".json") as results:
+            code, output = self.call([*wrapper, self.path(name), f"--gtest_output=json:{results.name}", *options], deadline, env=env or {})
+            text = pathlib.Path(results.name).read_text()
+        return judge_tests(code, output, json.loads(text) if text else None)
+
+
+NO_DEVICE = 77  # of a test program
+
+
+def judge_tests(code, output, results):
+    """What came of a program of tests: its exit code, what it printed and GoogleTest's JSON, or None if it wrote none."""
+    if code == NO_DEVICE:
+        raise Failed(output.strip()[-TAIL:])
+    if results is None:
+        raise Failed(f"ended with {code} before its tests had: {output[-TAIL:].strip()}")
+    failed = [f"{suite['name']}.{test['name']}" for suite in results["testsuites"] for test in suite["testsuite"] if test.get("failures")]
+    figures = {"tests": results["tests"], "failed": failed}
+    if failed:
+        raise Failed(f"{len(failed)} of {results['tests']} tests: {', '.join(failed[:5])}", figures)
+    if code != 0:
+        raise Failed(f"its tests passed, but it ended with {code}: {output[-TAIL:].strip()}", figures)
+    if results["tests"] == 0:
+        raise Failed("no test was run", figures)
+    return figures
+
+
+class Daemon:
+    """A sluiced on free ports, from its start until the with block ends."""
+
+    def __init__(self, programs, deadline, model, settings):
+        self.programs = programs
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        command = [str(programs.path("sluiced")), "--model", model, "--device", "cuda:0", "--grpc-listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0",
+                   "--admin-listen", "127.0.0.1:0", *words]
+        programs.log(f"\n$ {' '.join(command)}\n")
+        self.log_begin = len(programs.log_path.read_text(errors="replace"))
+        self.errors = programs.log_path.open("a")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True, cwd=programs.root, env=programs.environment)
+        try:
+            self.addresses = self.await_ready(deadline)
+        except BaseException:
+            self.stop()
+            raise
+
+    def await_ready(self, deadline):
+        """The line with its addresses, which it prints when it takes requests."""
+        lines = []
+        reader = threading.Thread(target=lambda: lines.append(self.process.stdout.readline()), daemon=True)
+        reader.start()
+        reader.join(deadline.left())
+        if lines and lines[0].strip():
+            return json.loads(lines[0])
+        how = "was not ready in time"
+        if lines:  # it closed its output, so it is about to end
+            how = f"ended with {self.process.wait(10)}"
+        said = self.programs.log_path.read_text(errors="replace")[self.log_begin:]
+        raise Failed(f"sluiced {how}: {said[-TAIL:].strip()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+    def bench(self, deadline, *options):
+        """Figures of `sluice-bench run`. Requests that failed fail the part."""
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            code, output = self.programs.call([self.programs.path("sluice-bench"), "run", "--address", self.addresses["grpc"], "--json", report.name, *options], deadline)
+            text = pathlib.Path(report.name).read_text()
+        if not text:
+            raise Failed(f"sluice-bench ended with {code}: {output[-TAIL:].strip()}")
+        run = json.loads(text)
+        if run["errors"]:
+            raise Failed(f"{run['errors']} of {run['requests']} requests failed: {run['errors_by_code']}")
+        if run["short_answers"]:
+            raise Failed(f"{run['short_answers']} answers were shorter than asked for")
+        return run
+
+    def metrics(self, deadline):
+        with urllib.request.urlopen(f"http://{self.addresses['http']}/metrics", timeout=max(1, deadline.left())) as answer:
+            return parse_metrics(answer.read().decode())
+
+
+def parse_metrics(text):
+    """Value by series."""
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))}
