@@ -21,6 +21,7 @@ struct AllOptions {
   RenderCommandOptions render;
   StatusCommandOptions load;
   StatusCommandOptions models;
+  ConnectionOptions health;
   CompleteOptions explain;
   LimitsOptions limits;
 };
@@ -36,6 +37,8 @@ void add_commands(CLI::App& app, AllOptions& options) {
   add_render_options(*app.add_subcommand("render", "A conversation to the text that the model reads"), options.render);
   add_status_options(*app.add_subcommand("load", "How busy the daemon is"), options.load);
   add_status_options(*app.add_subcommand("models", "What the daemon serves"), options.models);
+  add_connection_options(*app.add_subcommand("health", "Whether the daemon serves; exit code 0 if it does"),
+                         options.health);
   add_complete_options(
       *app.add_subcommand("explain", "Would this request start now, and when is it predicted to? Nothing is computed"),
       options.explain);
@@ -50,6 +53,7 @@ ExitCode run_command(const std::string& name, const AllOptions& options, const T
   if (name == "tokenize") return run_tokenize(options.tokenize, terminal);
   if (name == "detokenize") return run_detokenize(options.detokenize, terminal);
   if (name == "render") return run_render(options.render, terminal, now);
+  if (name == "health") return run_health(options.health, terminal);
   if (name == "load") return run_load(options.load, terminal);
   if (name == "explain") return run_explain(options.explain, terminal);
   if (name == "limits") return run_limits(options.limits, terminal);

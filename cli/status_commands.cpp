@@ -1,5 +1,6 @@
 #include "cli/status_commands.h"
 
+#include <chrono>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -104,6 +105,16 @@ ExitCode run_models(const StatusCommandOptions& options, const Terminal& termina
   } else {
     print_model(terminal.out, *model);
   }
+  return finish_output(terminal);
+}
+
+ExitCode run_health(const ConnectionOptions& options, const Terminal& terminal) {
+  constexpr int64_t kWaitMs = 1000;
+  const auto daemon = connect(options);
+  if (!daemon.ok()) return report_failure(terminal, daemon.status());
+  const Status serves = (*daemon)->wait_until_ready(std::chrono::milliseconds(options.wait_ms.value_or(kWaitMs)));
+  if (!serves.ok()) return report_failure(terminal, serves);
+  terminal.out << "SERVING\n";
   return finish_output(terminal);
 }
 

@@ -115,6 +115,29 @@ TEST(SluiceModels, GivesUpWaitingForADaemonThatIsNotReady) {
   EXPECT_THAT(ended.err, HasSubstr("not ready within 100 ms"));
 }
 
+TEST(SluiceHealth, TellsADaemonThatServes) {
+  const ScriptedServer server({});
+  const Ended ended = sluice(server, {"health"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "SERVING\n");
+}
+
+TEST(SluiceHealth, FailsForOneThatDoesNot) {
+  ScriptedServer server({});
+  server.set_serving(false);
+  const Ended ended = sluice(server, {"health", "--wait-ms", "100"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_THAT(ended.err, HasSubstr("was not ready within 100 ms"));
+}
+
+TEST(SluiceHealth, WaitsForASecondUnlessToldOtherwise) {
+  // Where nobody listens.
+  const Ended ended = Program(SLUICE_PROGRAM, {"health", "--address", "127.0.0.1:1"}, "", {}).wait();
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("127.0.0.1:1 was not ready within 1000 ms"));
+}
+
 TEST(Sluice, HelpAndVersionAreFine) {
   const ScriptedServer server({});
   EXPECT_EQ(sluice(server, {"--help"}).exit_code, 0);
