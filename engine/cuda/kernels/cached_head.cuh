@@ -20,7 +20,7 @@ constexpr bool kHasScales = std::is_same_v<Cached, gpu::Fp8>;
 
 /// The smallest power of two that brings a head whose largest magnitude is `largest` into e4m3's range of up to 448,
 /// but no less than 2^-100, so that zeros have one as well and its inverse is finite. Infinite only for an infinity.
-GPU_DEVICE float head_scale(float largest) {
+GPU_BOTH float head_scale(float largest) {
   constexpr float kLargestFp8 = 448;
   constexpr float kLeast = 0x1p-100F;
   const float exact = largest / kLargestFp8;
