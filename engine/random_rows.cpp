@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <optional>
 
 #include "base/check.h"
 #include "base/counter_random.h"
@@ -14,10 +13,9 @@
 namespace sluice::engine {
 namespace {
 
-constexpr int kElementBits = 12;  // a table that stays in the nearest cache
-constexpr size_t kElements = size_t{1} << kElementBits;
-constexpr size_t kDrawsPerWord = 4;
-constexpr size_t kWordBytes = 8;
+constexpr auto kElements = static_cast<size_t>(RandomRecipe::kElements);
+constexpr auto kDrawsPerWord = static_cast<size_t>(RandomRecipe::kDrawsPerWord);
+constexpr auto kWordBytes = static_cast<size_t>(RandomRecipe::kWordBytes);
 constexpr uint16_t kSign = 0x8000;
 
 /// The number below which a normally distributed one lies with probability `share`, which is at most 1/2.
@@ -54,8 +52,8 @@ std::vector<std::byte> normal_elements(TensorType type, WeightSpread spread) {
 
 /// Where a stored block has the halves d and m; quantized_block.h draws all of it.
 struct ScalePlaces {
-  size_t d = 0;
-  std::optional<size_t> m = std::nullopt;
+  int32_t d = 0;
+  int32_t m = -1;  ///< none: -1
   bool m_is_negated = false;
 };
 
@@ -78,27 +76,32 @@ ScalePlaces scale_places(TensorType type) {
   }
 }
 
-/// Sets a half but for its sign, which is the block's.
-void set_half(std::span<std::byte> block, size_t place, float magnitude, uint16_t sign) {
-  const auto bits = static_cast<uint16_t>(float_to_half(magnitude) ^ sign);
-  std::memcpy(&block[place], &bits, sizeof(bits));
+/// Gives blocks of random bits their scale: d, and the m that puts zero amid the quants. As likely as any block is its
+/// negative, so all weights have the mean 0.
+BlockStamp stamp_for(TensorType type, float scale) {
+  if (type == TensorType::kMxfp4) return {.exponent = static_cast<int32_t>(128 + std::lround(std::log2(scale)))};
+  const ScalePlaces places = scale_places(type);
+  const float middle = scale * static_cast<float>((1 << quant_scheme(type).bits) - 1) / 2;
+  return {.d_place = places.d,
+          .d = float_to_half(scale),
+          .m_place = places.m,
+          .m = float_to_half(places.m_is_negated ? middle : -middle)};
 }
 
-/// Gives a block of random bits its scale: d, and the m that puts zero amid the quants. As likely as any block is its
-/// negative, so all weights have the mean 0.
-void set_scales(TensorType type, float scale, std::span<std::byte> block) {
-  if (type == TensorType::kMxfp4) {
-    block[0] = static_cast<std::byte>(128 + std::lround(std::log2(scale)));
+void set_half(std::span<std::byte> block, int32_t place, uint16_t bits) {
+  std::memcpy(&block[static_cast<size_t>(place)], &bits, sizeof(bits));
+}
+
+void set_scales(const BlockStamp& stamp, std::span<std::byte> block) {
+  if (stamp.exponent >= 0) {
+    block[0] = static_cast<std::byte>(stamp.exponent);
     return;
   }
-  const ScalePlaces places = scale_places(type);
   uint16_t random = 0;
-  std::memcpy(&random, &block[places.d], sizeof(random));
+  std::memcpy(&random, &block[static_cast<size_t>(stamp.d_place)], sizeof(random));
   const auto sign = static_cast<uint16_t>(random & kSign);
-  set_half(block, places.d, scale, sign);
-  if (!places.m) return;
-  const float middle = scale * static_cast<float>((1 << quant_scheme(type).bits) - 1) / 2;
-  set_half(block, *places.m, places.m_is_negated ? middle : -middle, sign);
+  set_half(block, stamp.d_place, stamp.d ^ sign);
+  if (stamp.m_place >= 0) set_half(block, stamp.m_place, stamp.m ^ sign);
 }
 
 void fill_words(uint64_t seed, uint64_t counter, std::span<std::byte> bytes) {
@@ -115,10 +118,11 @@ float unit_deviation(TensorType type) {
   const auto block = std::span(room).first(static_cast<size_t>(traits_of(type).block_bytes));
   const auto elements = static_cast<size_t>(traits_of(type).block_elements);
   std::array<float, kQuantBlockElementsMax> values{};
+  const BlockStamp stamp = stamp_for(type, 1);
   double squares = 0;
   for (uint64_t i = 0; i < kBlocks; ++i) {
     fill_words(0, i * kQuantBlockElementsMax, block);
-    set_scales(type, 1, block);
+    set_scales(stamp, block);
     dequantize(type, block, std::span(values).first(elements));
     for (size_t k = 0; k < elements; ++k) squares += double{values[k]} * double{values[k]};
   }
@@ -146,34 +150,37 @@ void draw(uint64_t seed, uint64_t counter, const std::byte* elements, std::span<
 
 }  // namespace
 
-RandomRows::RandomRows(TensorType type, int64_t row_length, WeightSpread spread, uint64_t seed)
-    : type_(type),
-      row_bytes_(static_cast<size_t>(tensor_bytes(type, row_length))),
-      row_words_(words_of_row(type, row_length, row_bytes_)),
-      seed_(seed) {
+RandomRows::RandomRows(TensorType type, int64_t row_length, WeightSpread spread, uint64_t seed) {
+  recipe_.type = type;
+  recipe_.row_bytes = tensor_bytes(type, row_length);
+  recipe_.row_words = words_of_row(type, row_length, static_cast<size_t>(recipe_.row_bytes));
+  recipe_.seed = seed;
   if (!is_quantized(type)) {
     elements_ = normal_elements(type, spread);
+    recipe_.elements = elements_;
     return;
   }
   SLUICE_CHECK(spread.mean == 0 && spread.deviation > 0);
-  scale_ = spread.deviation / unit_deviation(type);
+  recipe_.stamp = stamp_for(type, spread.deviation / unit_deviation(type));
 }
 
 void RandomRows::make_rows(int64_t first, std::span<std::byte> rows) const {
-  SLUICE_CHECK(first >= 0 && rows.size() % row_bytes_ == 0);
-  uint64_t counter = static_cast<uint64_t>(first) * row_words_;
-  for (size_t begin = 0; begin < rows.size(); begin += row_bytes_, counter += row_words_) {
-    make_row(counter, rows.subspan(begin, row_bytes_));
+  const auto row_bytes = static_cast<size_t>(recipe_.row_bytes);
+  SLUICE_CHECK(first >= 0 && rows.size() % row_bytes == 0);
+  uint64_t counter = static_cast<uint64_t>(first) * recipe_.row_words;
+  for (size_t begin = 0; begin < rows.size(); begin += row_bytes, counter += recipe_.row_words) {
+    make_row(counter, rows.subspan(begin, row_bytes));
   }
 }
 
 void RandomRows::make_row(uint64_t counter, std::span<std::byte> row) const {
-  if (type_ == TensorType::kF32) return draw<4>(seed_, counter, elements_.data(), row);
-  if (!is_quantized(type_)) return draw<2>(seed_, counter, elements_.data(), row);
-  fill_words(seed_, counter, row);
-  const auto block_bytes = static_cast<size_t>(traits_of(type_).block_bytes);
+  const TensorType type = recipe_.type;
+  if (type == TensorType::kF32) return draw<4>(recipe_.seed, counter, elements_.data(), row);
+  if (!is_quantized(type)) return draw<2>(recipe_.seed, counter, elements_.data(), row);
+  fill_words(recipe_.seed, counter, row);
+  const auto block_bytes = static_cast<size_t>(traits_of(type).block_bytes);
   for (size_t begin = 0; begin < row.size(); begin += block_bytes) {
-    set_scales(type_, scale_, row.subspan(begin, block_bytes));
+    set_scales(recipe_.stamp, row.subspan(begin, block_bytes));
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/random_recipe.h"
 #include "engine/stored_tensor.h"
 #include "engine/tensor_type.h"
 
@@ -24,18 +26,18 @@ class RandomRows final : public RowMaker {
   /// `row_length` is a multiple of the type's block.
   RandomRows(TensorType type, int64_t row_length, WeightSpread spread, uint64_t seed);
 
+  RandomRows(const RandomRows&) = delete;
+  RandomRows& operator=(const RandomRows&) = delete;
+
   void make_rows(int64_t first, std::span<std::byte> rows) const override;
+  std::optional<RandomRecipe> recipe() const override { return recipe_; }
 
  private:
   /// `counter` is that of the row's first word.
   void make_row(uint64_t counter, std::span<std::byte> row) const;
 
-  const TensorType type_;
-  const size_t row_bytes_;
-  const uint64_t row_words_;  ///< of 64 random bits
-  const uint64_t seed_;
-  std::vector<std::byte> elements_;  ///< of float types: the numbers to draw from, as stored
-  float scale_ = 0;                  ///< of a quantised type's blocks
+  std::vector<std::byte> elements_;  ///< what the recipe lends
+  RandomRecipe recipe_;
 };
 
 }  // namespace sluice::engine

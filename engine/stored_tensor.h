@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "engine/random_recipe.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine {
@@ -20,6 +22,8 @@ class RowMaker {
 
   /// Rows from `first` on, as many as `rows` has room for. The same every time.
   virtual void make_rows(int64_t first, std::span<std::byte> rows) const = 0;
+  /// How a device can make the same rows; it lends what the maker has. nullopt where only make_rows() can.
+  virtual std::optional<RandomRecipe> recipe() const { return std::nullopt; }
 };
 
 /// A tensor as it lies in a model's files, or as it is made. Lent by whoever opened them.

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cuda/device_row_maker.h"
+#include "engine/cuda/fragment_placer.h"
 #include "engine/cuda/piece_queue.h"
-#include "engine/cuda/weight_conversion.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
@@ -38,72 +39,94 @@ std::span<const std::byte> copy_unfiled(const WeightPiece& piece, std::span<std:
 /// One load.
 class WeightLoad {
  public:
-  WeightLoad(Device& device, Element element, std::vector<WeightPiece> pieces)
-      : device_(device), element_(element), pieces_(std::move(pieces)) {
-    for (const WeightPiece& piece : pieces_) {
-      for (const WeightFragment& fragment : piece.fragments) unread_ += fragment.bytes;
-    }
-  }
+  WeightLoad(Device& device, Element element, const WeightLoaderOptions& options, const UnreadWatch& watch)
+      : device_(device), options_(options), watch_(watch), placer_(device, element) {}
 
-  /// Makes as many buffers, and the memory that conversions take.
-  Status prepare(size_t buffers);
-  Status run(size_t threads, const FileReaderOptions& reading, const UnreadWatch& watch);
+  Status run(std::span<const WeightCopy> copies);
 
  private:
-  void fill_pieces(PieceQueue& queue, const FileReaderOptions& reading) const;
-  Status empty_pieces(PieceQueue& queue, const UnreadWatch& watch);
-  Status empty(const PieceQueue::Filled& filled);
-  Status copy(const WeightFragment& fragment, const std::byte* bytes);
+  Status make(std::span<const WeightPiece> pieces);
+  Status read(std::span<const WeightPiece> pieces);
+  Status prepare_buffers(std::span<const WeightPiece> pieces, size_t count);
+  void fill_pieces(PieceQueue& queue, std::span<const WeightPiece> pieces) const;
+  Status empty_pieces(PieceQueue& queue, std::span<const WeightPiece> pieces);
+  Status empty(const PieceQueue::Filled& filled, const WeightPiece& piece);
+  Status place(const WeightFragment& fragment);
 
   Device& device_;
-  const Element element_;
-  const std::vector<WeightPiece> pieces_;
+  const WeightLoaderOptions& options_;
+  const UnreadWatch& watch_;
+  FragmentPlacer placer_;
+  DeviceRowMaker row_maker_{device_};
   std::vector<PinnedBuffer> buffers_;
-  DeviceBuffer stored_;  // a fragment as the files have it, until it is converted
-  int64_t unread_ = 0;   // bytes of fragments
+  int64_t unread_ = 0;  // bytes of tensors
 };
 
-Status WeightLoad::prepare(size_t buffers) {
-  int64_t piece_bytes = 0;
-  int64_t converted_bytes = 0;
-  for (const WeightPiece& piece : pieces_) {
-    piece_bytes = std::max(piece_bytes, piece.bytes);
-    for (const WeightFragment& fragment : piece.fragments) {
-      if (is_stored_as(fragment.copy->tensor.type, element_)) continue;
-      converted_bytes = std::max(converted_bytes, fragment.bytes);
-    }
+Status WeightLoad::run(std::span<const WeightCopy> copies) {
+  std::vector<WeightCopy> made;
+  std::vector<WeightCopy> read_copies;
+  for (const WeightCopy& copy : copies) {
+    const RowMaker* const maker = copy.tensor.maker;
+    (maker != nullptr && maker->recipe() ? made : read_copies).push_back(copy);
+    unread_ += copy.tensor.bytes();
   }
-  if (converted_bytes > 0) {
-    SLUICE_ASSIGN_OR_RETURN(stored_, DeviceBuffer::allocate(device_, converted_bytes, "weights to be converted"));
-  }
-  for (size_t i = 0; i < buffers; ++i) {
-    PinnedBuffer& buffer = buffers_.emplace_back();
-    SLUICE_ASSIGN_OR_RETURN(buffer.memory,
-                            HostBuffer::allocate(device_, FileReader::room_for(piece_bytes), "reading weights"));
-    SLUICE_ASSIGN_OR_RETURN(buffer.emptied, device_.make_event());
-  }
-  return {};
-}
-
-Status WeightLoad::run(size_t threads, const FileReaderOptions& reading, const UnreadWatch& watch) {
-  PieceQueue queue(pieces_.size(), buffers_.size());
-  Status status;
-  {
-    std::vector<std::jthread> readers;
-    for (size_t i = 0; i < threads; ++i) readers.emplace_back([&] { fill_pieces(queue, reading); });
-    status = empty_pieces(queue, watch);
-    queue.close();
-  }
+  const auto made_pieces = cut_into_pieces(made, options_.piece_bytes);
+  const auto read_pieces = cut_into_pieces(read_copies, options_.piece_bytes);
+  SLUICE_RETURN_IF_ERROR(placer_.prepare(made_pieces));
+  SLUICE_RETURN_IF_ERROR(placer_.prepare(read_pieces));
+  Status status = make(made_pieces);
+  if (status.ok()) status = read(read_pieces);
   // After a failure too: the device may still read the buffers.
   const Status done = device_.synchronize();
   return status.ok() ? done : status;
 }
 
-void WeightLoad::fill_pieces(PieceQueue& queue, const FileReaderOptions& reading) const {
-  FileReader reader(reading);
+Status WeightLoad::make(std::span<const WeightPiece> pieces) {
+  for (const WeightPiece& piece : pieces) {
+    const WeightFragment& fragment = piece.fragments.front();
+    const StoredTensor& tensor = fragment.copy->tensor;
+    const RandomRecipe recipe = *tensor.maker->recipe();
+    const int64_t first_byte = tensor.first_made_row * recipe.row_bytes + fragment.first_byte;
+    SLUICE_RETURN_IF_ERROR(row_maker_.make(recipe, first_byte, fragment.bytes, placer_.room(fragment)));
+    SLUICE_RETURN_IF_ERROR(place(fragment));
+    watch_(unread_);
+  }
+  return {};
+}
+
+Status WeightLoad::place(const WeightFragment& fragment) {
+  unread_ -= fragment.bytes;
+  return placer_.place(fragment);
+}
+
+Status WeightLoad::read(std::span<const WeightPiece> pieces) {
+  const auto cores = static_cast<int32_t>(std::max(std::thread::hardware_concurrency(), 1U));
+  const auto threads = std::min(pieces.size(), static_cast<size_t>(std::clamp(options_.threads, 1, cores)));
+  SLUICE_RETURN_IF_ERROR(prepare_buffers(pieces, std::min(pieces.size(), 2 * threads)));
+  PieceQueue queue(pieces.size(), buffers_.size());
+  std::vector<std::jthread> readers;
+  for (size_t i = 0; i < threads; ++i) readers.emplace_back([&] { fill_pieces(queue, pieces); });
+  const Status status = empty_pieces(queue, pieces);
+  queue.close();
+  return status;
+}
+
+Status WeightLoad::prepare_buffers(std::span<const WeightPiece> pieces, size_t count) {
+  int64_t bytes = 0;
+  for (const WeightPiece& piece : pieces) bytes = std::max(bytes, FileReader::room_for(piece.bytes));
+  for (size_t i = 0; i < count; ++i) {
+    PinnedBuffer& buffer = buffers_.emplace_back();
+    SLUICE_ASSIGN_OR_RETURN(buffer.memory, HostBuffer::allocate(device_, bytes, "reading weights"));
+    SLUICE_ASSIGN_OR_RETURN(buffer.emptied, device_.make_event());
+  }
+  return {};
+}
+
+void WeightLoad::fill_pieces(PieceQueue& queue, std::span<const WeightPiece> pieces) const {
+  FileReader reader(options_.reading);
   std::vector<std::byte> made;
   while (const auto work = queue.claim()) {
-    const WeightPiece& piece = pieces_[work->piece];
+    const WeightPiece& piece = pieces[work->piece];
     const HostBuffer& memory = buffers_[work->buffer].memory;
     const std::span<std::byte> room(memory.as<std::byte>(), static_cast<size_t>(memory.bytes()));
     if (piece.file == nullptr) {
@@ -118,9 +141,9 @@ void WeightLoad::fill_pieces(PieceQueue& queue, const FileReaderOptions& reading
 
 // Waits for the device only while nothing new has been read, so that it never runs out of copies for want of a call. A
 // copy takes less time than a read, so a buffer comes back before a thread misses it.
-Status WeightLoad::empty_pieces(PieceQueue& queue, const UnreadWatch& watch) {
+Status WeightLoad::empty_pieces(PieceQueue& queue, std::span<const WeightPiece> pieces) {
   std::deque<size_t> in_flight;  // buffers
-  for (size_t taken = 0; taken < pieces_.size();) {
+  for (size_t taken = 0; taken < pieces.size();) {
     SLUICE_ASSIGN_OR_RETURN(const auto filled, queue.take(in_flight.empty()));
     if (!filled) {
       SLUICE_RETURN_IF_ERROR(device_.wait(*buffers_[in_flight.front()].emptied));
@@ -128,50 +151,29 @@ Status WeightLoad::empty_pieces(PieceQueue& queue, const UnreadWatch& watch) {
       in_flight.pop_front();
       continue;
     }
-    SLUICE_RETURN_IF_ERROR(empty(*filled));
+    SLUICE_RETURN_IF_ERROR(empty(*filled, pieces[filled->work.piece]));
     in_flight.push_back(filled->work.buffer);
     ++taken;
-    watch(unread_);
+    watch_(unread_);
   }
   return {};
 }
 
-Status WeightLoad::empty(const PieceQueue::Filled& filled) {
-  for (const WeightFragment& fragment : pieces_[filled.work.piece].fragments) {
-    SLUICE_RETURN_IF_ERROR(copy(fragment, filled.bytes.data() + fragment.place));
-    unread_ -= fragment.bytes;
+Status WeightLoad::empty(const PieceQueue::Filled& filled, const WeightPiece& piece) {
+  for (const WeightFragment& fragment : piece.fragments) {
+    const std::byte* const bytes = filled.bytes.data() + fragment.place;
+    SLUICE_RETURN_IF_ERROR(device_.enqueue_copy_in(placer_.room(fragment), bytes, fragment.bytes));
+    SLUICE_RETURN_IF_ERROR(place(fragment));
   }
   return device_.record(*buffers_[filled.work.buffer].emptied);
-}
-
-// One place for what is to be converted is enough: the device does one thing after the other, and converts a piece in a
-// hundredth of the time that it takes to copy it.
-Status WeightLoad::copy(const WeightFragment& fragment, const std::byte* bytes) {
-  const StoredTensor& tensor = fragment.copy->tensor;
-  const TensorTypeTraits traits = traits_of(tensor.type);
-  const int64_t first = fragment.first_byte / traits.block_bytes * traits.block_elements;
-  std::byte* const to = fragment.copy->to + first * element_bytes(element_);
-  if (is_stored_as(tensor.type, element_)) return device_.enqueue_copy_in(to, bytes, fragment.bytes);
-  SLUICE_RETURN_IF_ERROR(device_.enqueue_copy_in(stored_.as<void>(), bytes, fragment.bytes));
-  const StoredElements stored{.type = tensor.type,
-                              .data = stored_.as<void>(),
-                              .count = fragment.bytes / traits.block_bytes * traits.block_elements};
-  const int32_t code = launch_weight_conversion(stored, element_, to, device_.stream());
-  if (code == 0) return {};
-  return internal_error("converting " + std::string(tensor.name) + ": CUDA error " + std::to_string(code));
 }
 
 }  // namespace
 
 Status load_weights(Device& device, Element element, std::span<const WeightCopy> copies,
                     const WeightLoaderOptions& options, const UnreadWatch& watch) {
-  std::vector<WeightPiece> pieces = cut_into_pieces(copies, options.piece_bytes);
-  const auto cores = static_cast<int32_t>(std::max(std::thread::hardware_concurrency(), 1U));
-  const auto threads = std::min(pieces.size(), static_cast<size_t>(std::clamp(options.threads, 1, cores)));
-  const size_t buffers = std::min(pieces.size(), 2 * threads);
-  WeightLoad load(device, element, std::move(pieces));
-  SLUICE_RETURN_IF_ERROR(load.prepare(buffers));
-  return load.run(threads, options.reading, watch);
+  if (copies.empty()) return {};
+  return WeightLoad(device, element, options, watch).run(copies);
 }
 
 }  // namespace sluice::engine::cuda

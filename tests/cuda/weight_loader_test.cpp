@@ -205,20 +205,45 @@ TEST(WeightLoader, CopiesWhatLiesInNoFile) {
   }
 }
 
+/// Another maker's rows, which a device isn't told how to make.
+class RowsOfTheHost final : public RowMaker {
+ public:
+  explicit RowsOfTheHost(const RowMaker& rows) : rows_(rows) {}
+  void make_rows(int64_t first, std::span<std::byte> rows) const override { rows_.make_rows(first, rows); }
+
+ private:
+  const RowMaker& rows_;
+};
+
 // A row may be longer than a piece, and a piece may begin amid a row.
 TEST(WeightLoader, MakesRowsOfAnyLength) {
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBf16, TensorType::kQ6_K}) {
     for (const int64_t length : {int64_t{256}, int64_t{2304}, int64_t{7680}}) {
       const RandomRows rows(type, length, {.mean = 0, .deviation = 0.5}, 7);
+      const RowsOfTheHost host_rows(rows);
       HostDevice device(kRoomy);
       LoadTargets targets(device, Element::kBf16);
-      targets.add({.name = "made", .type = type, .shape = {length, 5}, .data = {}, .maker = &rows});
-      targets.add(
-          {.name = "made", .type = type, .shape = {length, 2}, .data = {}, .maker = &rows, .first_made_row = 9});
-      ASSERT_TRUE(targets.load(kSmall).ok());
+      for (const RowMaker* maker : {static_cast<const RowMaker*>(&rows), static_cast<const RowMaker*>(&host_rows)}) {
+        targets.add({.name = "made", .type = type, .shape = {length, 5}, .data = {}, .maker = maker});
+        targets.add(
+            {.name = "made", .type = type, .shape = {length, 2}, .data = {}, .maker = maker, .first_made_row = 9});
+      }
+      std::vector<int64_t> told;
+      ASSERT_TRUE(targets.load(kSmall, [&](int64_t unread) { told.push_back(unread); }).ok());
       targets.expect_loaded();
+      EXPECT_TRUE(std::ranges::is_sorted(told, std::greater_equal()));
+      EXPECT_EQ(told.back(), 0);
     }
   }
+}
+
+TEST(WeightLoader, TakesNoPinnedMemoryForRowsThatTheDeviceMakes) {
+  const RandomRows rows(TensorType::kQ4_0, 256, {.mean = 0, .deviation = 0.5}, 7);
+  HostDevice device(kRoomy);
+  LoadTargets targets(device, Element::kBf16);
+  targets.add({.name = "made", .type = TensorType::kQ4_0, .shape = {256, 50}, .data = {}, .maker = &rows});
+  ASSERT_TRUE(targets.load(kSmall, [&](int64_t) { EXPECT_EQ(device.host_bytes(), 0); }).ok());
+  targets.expect_loaded();
 }
 
 TEST(WeightLoader, TellsWhatIsUnreadDownToNothing) {
