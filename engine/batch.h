@@ -15,9 +15,10 @@ struct SampleRow {
   int32_t scored_token = -1;
   const SamplingParams* params = nullptr;  ///< lent for the step; never null
   std::span<const int32_t> prompt;         ///< lent for the step; what the penalties look at
-  std::span<const int32_t> output;         ///< lent for the step; tokens generated so far
-  uint64_t seed = 0;                       ///< the draw is f(seed, position), never of the batch
-  uint64_t position = 0;                   ///< of the drawn token in its sequence
+  /// Lent for the step; tokens generated so far. The last of them, which drawn_before stands for, is missing.
+  std::span<const int32_t> output;
+  uint64_t seed = 0;      ///< the draw is f(seed, position), never of the batch
+  uint64_t position = 0;  ///< of the drawn token in its sequence
 };
 
 /// One forward pass over a ragged batch: each row is the next slice of one sequence. A prefill chunk and a decode row
@@ -40,9 +41,9 @@ struct Batch {
   /// backend may compute the two kinds in different precision, so that what a token gets depends on its kind, never on
   /// the batch.
   int32_t decode_rows = 0;
-  /// Which sample of the step begun just before drew a row's token, whose token_ids has 0 then; -1: token_ids says it.
-  /// Empty: token_ids has them all.
-  std::vector<int32_t> drawn_before;  // [decode_rows]
+  /// [decode_rows], or empty: which sample of the step launched just before gives this row's token, whose entry in
+  /// token_ids is 0 then; -1 where token_ids says it. A row with one has no penalties (SamplingParams::has_penalties).
+  std::vector<int32_t> drawn_before;
 
   int32_t token_count() const { return static_cast<int32_t>(token_ids.size()); }
   int32_t row_count() const { return static_cast<int32_t>(context_lengths.size()); }

@@ -17,16 +17,20 @@ StepCosts ModelExecutor::costs_of(const LoadedModel& model, const KvLayout& layo
   return costs;
 }
 
-Result<StepOutput> ModelExecutor::step(const Batch& batch) {
-  SLUICE_RETURN_IF_ERROR(launch(batch));
-  return collect();
-}
-
 Status ModelExecutor::launch(const Batch& batch) {
+  SLUICE_CHECK(launched_ <= steps_ahead());
   check_shapes(batch);
   for (size_t row = 0; row < batch.context_lengths.size(); ++row) check_row(batch, row);
   check_samples(batch);
-  return model_.model->forward(*model_.backend, batch);
+  SLUICE_RETURN_IF_ERROR(model_.model->forward(*model_.backend, batch));
+  ++launched_;
+  return {};
+}
+
+Result<StepOutput> ModelExecutor::collect() {
+  SLUICE_CHECK(launched_ > 0);
+  --launched_;
+  return model_.backend->collect();
 }
 
 void ModelExecutor::check_shapes(const Batch& batch) const {
@@ -38,7 +42,8 @@ void ModelExecutor::check_shapes(const Batch& batch) const {
   SLUICE_CHECK(batch.row_begin.size() == rows + 1 && batch.table_begin.size() == rows + 1);
   SLUICE_CHECK(batch.row_begin.front() == 0 && batch.row_begin.back() == batch.token_count());
   SLUICE_CHECK(batch.table_begin.front() == 0);
-  SLUICE_CHECK(batch.drawn_before.empty() || static_cast<int32_t>(batch.drawn_before.size()) == batch.decode_rows);
+  SLUICE_CHECK(batch.drawn_before.empty() ||
+               (steps_ahead() > 0 && static_cast<int32_t>(batch.drawn_before.size()) == batch.decode_rows));
   // One token each, so the first decode_rows tokens are theirs.
   SLUICE_CHECK(batch.decode_rows >= 0 && static_cast<size_t>(batch.decode_rows) <= rows);
   SLUICE_CHECK(batch.row_begin[static_cast<size_t>(batch.decode_rows)] == batch.decode_rows);

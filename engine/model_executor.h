@@ -17,13 +17,9 @@ class ModelExecutor final : public Executor {
   /// Makes the cache; RESOURCE_EXHAUSTED when its memory is not to be had.
   static Result<std::unique_ptr<ModelExecutor>> create(LoadedModel model, const KvLayout& layout, int32_t block_count);
 
-  Result<StepOutput> step(const Batch& batch) override;
-  /// Starts a step: the batch and what it lends are lent for the call only. At most 1 + steps_ahead() steps are launched
-  /// and not collected. After a failure there is nothing to collect of this step.
-  Status launch(const Batch& batch);
-  /// Waits for the oldest step that was launched and not collected; there is one.
-  Result<StepOutput> collect() { return model_.backend->collect(); }
-  int32_t steps_ahead() const { return model_.backend->steps_ahead(); }
+  Status launch(const Batch& batch) override;
+  Result<StepOutput> collect() override;
+  int32_t steps_ahead() const override { return model_.backend->steps_ahead(); }
   StepCosts costs() const override { return costs_; }
   const KvLayout& layout() const { return layout_; }
 
@@ -39,6 +35,7 @@ class ModelExecutor final : public Executor {
   KvLayout layout_;
   int32_t block_count_;
   StepCosts costs_;
+  int32_t launched_ = 0;  ///< steps that aren't collected
 };
 
 }  // namespace sluice::engine

@@ -13,17 +13,15 @@ ParallelExecutor::ParallelExecutor(std::unique_ptr<CommunicatorGroup> group, std
   SLUICE_CHECK(group_->rank_count() == count && threads_->rank_count() == count);
 }
 
-Result<StepOutput> ParallelExecutor::step(const Batch& batch) {
+Status ParallelExecutor::launch(const Batch& batch) {
   SLUICE_RETURN_IF_ERROR(failure_.status());
   silent_ = batch;
   silent_.samples.clear();
-  StepOutput output;
   threads_->run([&](int32_t rank) {
     Result<StepOutput> made = step_rank(rank, rank == 0 ? batch : silent_);
-    if (rank == 0 && made.ok()) output = std::move(made).value();
+    if (rank == 0 && made.ok()) drawn_ = std::move(made).value();
   });
-  SLUICE_RETURN_IF_ERROR(failure_.status());
-  return output;
+  return failure_.status();
 }
 
 Result<StepOutput> ParallelExecutor::step_rank(int32_t rank, const Batch& batch) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -20,7 +21,9 @@ class ParallelExecutor final : public Executor {
   ParallelExecutor(std::unique_ptr<CommunicatorGroup> group, std::unique_ptr<RankThreads> threads,
                    std::vector<std::unique_ptr<Executor>> ranks);
 
-  Result<StepOutput> step(const Batch& batch) override;
+  /// Computes the step; none runs ahead, as only the first rank knows what it drew.
+  Status launch(const Batch& batch) override;
+  Result<StepOutput> collect() override { return std::exchange(drawn_, {}); }
   /// Of all ranks together. The head's are those of the rank that draws.
   StepCosts costs() const override;
 
@@ -31,6 +34,7 @@ class ParallelExecutor final : public Executor {
   std::unique_ptr<RankThreads> threads_;
   std::vector<std::unique_ptr<Executor>> ranks_;
   Batch silent_;  ///< the step's batch as those get it that draw nothing
+  StepOutput drawn_;
   FirstFailure failure_;
 };
 

@@ -8,10 +8,6 @@
 namespace sluice::engine {
 namespace {
 
-bool has_penalties(const SamplingParams& params) {
-  return params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F || params.frequency_penalty != 0.0F;
-}
-
 float clamp_finite(float value) {
   constexpr float kMax = std::numeric_limits<float>::max();
   return std::clamp(value, -kMax, kMax);
@@ -61,7 +57,7 @@ void penalise_history(const LogitRow& logits, const SampleRow& row, PenaltyScrat
 
 void apply_penalties(const LogitRow& logits, const SampleRow& row, PenaltyScratch& scratch) {
   scratch.changes.clear();
-  if (has_penalties(*row.params)) penalise_history(logits, row, scratch);
+  if (row.params->has_penalties()) penalise_history(logits, row, scratch);
   for (const LogitBias& bias : row.params->logit_bias) {
     change(logits, bias.token, clamp_finite(logit_of(logits, bias.token) + bias.bias), scratch);
   }

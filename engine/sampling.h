@@ -34,6 +34,11 @@ struct SamplingParams {
   static constexpr float kPenaltyMax = 2.0F;
   static constexpr float kLogitBiasMax = 100.0F;
 
+  /// Whether what is drawn depends on the tokens of prompt and output, beside what the model makes of them.
+  bool has_penalties() const {
+    return repetition_penalty != 1.0F || presence_penalty != 0.0F || frequency_penalty != 0.0F;
+  }
+
   /// Checks every value; the error's field is the option's name on the wire: the member's name, but "logprobs" for
   /// top_logprobs. `vocab_size` bounds the biased tokens. Whoever samples relies on it.
   Status validate(int32_t vocab_size) const;

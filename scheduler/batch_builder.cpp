@@ -11,7 +11,7 @@ namespace {
 
 void append_tokens(const Slice& slice, engine::Batch& batch) {
   for (int32_t position = slice.begin; position < slice.begin + slice.length; ++position) {
-    batch.token_ids.push_back(slice.sequence->token_at(position));
+    batch.token_ids.push_back(slice.drawn_before >= 0 ? 0 : slice.sequence->token_at(position));
     batch.positions.push_back(position);
   }
 }
@@ -63,6 +63,13 @@ void append_blocks(const Slice& slice, const kvcache::BlockGrowth& growth, int32
   }
 }
 
+void append_drawn_before(const StepPlan& plan, engine::Batch& batch) {
+  if (!plan.is_ahead) return;
+  for (const Slice& slice : std::span(plan.slices).first(static_cast<size_t>(plan.decode_rows))) {
+    batch.drawn_before.push_back(slice.drawn_before);
+  }
+}
+
 }  // namespace
 
 void build_batch(const StepPlan& plan, const kvcache::BlockGrowth& growth, engine::Batch& batch) {
@@ -78,6 +85,7 @@ void build_batch(const StepPlan& plan, const kvcache::BlockGrowth& growth, engin
     batch.context_lengths.push_back(slice.begin + slice.length);
     batch.table_begin.push_back(batch.table_begin.back() + context_blocks(slice, growth));
   }
+  append_drawn_before(plan, batch);
   for (int32_t group = 0; group < growth.groups(); ++group) {
     for (const Slice& slice : plan.slices) {
       append_slots(slice, growth, group, batch);

@@ -25,7 +25,7 @@ Scheduler::Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& po
       margin_(config.pause_target),
       queue_(tenants_),
       admitter_({pool, sharing_, queue_, running_, tenants_, lengths_, margin_}),
-      slicer_(pool, lengths_, step_time_, margin_) {
+      slicer_(pool, lengths_, step_time_) {
   SLUICE_CHECK(limits_.validate().ok());
   tenants_.set_rows(limits_.max_running);
 }
@@ -33,7 +33,6 @@ Scheduler::Scheduler(const SchedulerConfig& config, kvcache::SharedBlockPool& po
 // --- commands
 
 void Scheduler::submit(Submission submission, TimePoint now) {
-  SLUICE_CHECK(!is_step_open_);
   const RequestId id = submission.id;
   const bool has_work = submission.has_work();
   Status refusal;
@@ -124,7 +123,7 @@ void Scheduler::answer(const Explain& question) {
 std::optional<RequestTimes> Scheduler::times_of(const Submission& submission, const Admitter::Outlook& outlook,
                                                 const Explanation& explanation) const {
   StepLoad running{.decode_rows = running_count()};
-  for (const SequenceLoad& load : running_.loads()) running.context_tokens += pool_.growth().keys_seen(load.tokens);
+  for (const SequenceLoad& load : running_.row_loads()) running.context_tokens += pool_.growth().keys_seen(load.tokens);
   const bool waits = !explanation.is_admitted_now;
   return foretell({.step_time = step_time_,
                    .lengths = lengths_.at(0),
@@ -139,7 +138,6 @@ std::optional<RequestTimes> Scheduler::times_of(const Submission& submission, co
 }
 
 void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
-  SLUICE_CHECK(!is_step_open_);
   const auto found = requests_.find(cancel.request);
   if (found == requests_.end()) return;
   Request& request = found->second;
@@ -152,13 +150,11 @@ void Scheduler::cancel(const Cancel& cancel, TimePoint now) {
 }
 
 void Scheduler::fail_all(const Status& status, TimePoint now) {
-  is_step_open_ = false;
   while (!requests_.empty()) fail(requests_.begin()->second, status, now);
   sharing_.forget();  // after a failed step nobody vouches for the cache's content
 }
 
 void Scheduler::set_limits(const SchedulerConfig& limits) {
-  SLUICE_CHECK(!is_step_open_);
   limits_ = limits;
   tenants_.set_rows(limits_.max_running);
   is_admission_due_ = true;
@@ -166,24 +162,43 @@ void Scheduler::set_limits(const SchedulerConfig& limits) {
 
 // --- plan
 
+bool Scheduler::may_plan() const {
+  if (steps_.empty()) return true;
+  return steps_.count() < OpenSteps::kStepsMax &&
+         std::ranges::none_of(running_.rows(), [](const RunningRow& row) { return row.sequence->waits_for_token(); });
+}
+
 const StepPlan& Scheduler::plan(TimePoint now) {
-  SLUICE_CHECK(!is_step_open_);
-  plan_.clear();
+  SLUICE_CHECK(may_plan());
+  StepPlan& plan = steps_.draft();
   expire_deadlines(now);
   running_.measure(pool_);
-  if (step_count_++ % kRefreshSteps == 0) lengths_.refresh(running_.loads());
+  if (step_count_++ % kRefreshSteps == 0) lengths_.refresh(running_.row_loads());
   admit_waiting(now);
   refuse_overflow(now);
   accept_newcomers();
-  slicer_.slice(running_, limits_, now, plan_);
-  totals_.pauses += static_cast<uint64_t>(plan_.paused_rows);
-  if (plan_.paused_rows > 0) is_admission_due_ = true;  // `adaptive` admits again as soon as nobody is paused
-  // Whoever waits alone is admitted, and among those who run somebody can go on: the loop can't spin, and can't sleep
-  // on a waiting request.
-  SLUICE_CHECK(plan_.empty() == !has_work());
-  is_step_open_ = !plan_.empty();
-  planned_ = now;
-  return plan_;
+  slicer_.slice(running_, limits_, now, plan);
+  if (plan.paused_rows > 0) is_admission_due_ = true;  // `adaptive` admits again as soon as nobody is paused
+  // Whoever waits alone is admitted, and among those who run somebody can go on, at the latest when the step under way
+  // is over: the loop can't spin, and can't sleep on a waiting request.
+  SLUICE_CHECK(plan.empty() ? !has_work() || plan.is_ahead : has_work());
+  if (!plan.empty()) {
+    steps_.open();
+    if (!plan.is_ahead) begin(steps_.oldest(), now);
+  }
+  return plan;
+}
+
+void Scheduler::begin(OpenSteps::Step& step, TimePoint now) {
+  step.began = now;
+  for (const Slice& slice : step.plan.slices) {
+    if (slice.sequence != nullptr) slice.sequence->begin_slice(now);
+  }
+  totals_.pauses += step.plan.paused.size();
+  for (Sequence* sequence : step.plan.paused) {
+    if (!sequence->was_paused()) margin_.note_paused();
+    sequence->pause(now);
+  }
 }
 
 void Scheduler::expire_deadlines(TimePoint now) {
@@ -284,7 +299,7 @@ void Scheduler::accept_newcomers() {
 }
 
 int64_t Scheduler::reserved_blocks() const {
-  int64_t reserved = pool_.counts().shared;
+  int64_t reserved = int64_t{pool_.counts().shared} + running_.kept_blocks();
   for (const RunningRow& row : running_.rows()) {
     reserved += load_of(*row.sequence, row.sequence->table(), row.lengths, pool_).finally_owned();
   }
@@ -299,19 +314,27 @@ Shortage Scheduler::head_shortage() const {
 // --- commit
 
 void Scheduler::commit(const StepPlan& plan, engine::StepOutput output, TimePoint now) {
-  SLUICE_CHECK(is_step_open_ && &plan == &plan_);
-  is_step_open_ = false;
+  SLUICE_CHECK(!steps_.empty() && &plan == &steps_.oldest().plan);
+  const uint64_t number = steps_.oldest().number;
   totals_.prefill_tokens += static_cast<uint64_t>(plan.prefill_tokens);
   if (plan.prefill_tokens > 0) is_admission_due_ = true;  // somebody may wait for a prompt to share
-  learn(plan, now - planned_);
+  learn(plan, now - steps_.oldest().began);
+  steps_.close_oldest();
+  SLUICE_CHECK(output.samples.size() == static_cast<size_t>(plan.samples));
   std::span<engine::SampledToken> samples = output.samples;
   for (const Slice& slice : plan.slices) {
-    const size_t count = static_cast<size_t>(slice.scored) + (slice.draws ? 1 : 0);
-    SLUICE_CHECK(count <= samples.size());
-    commit_slice(slice, samples.first(count), now);
+    const auto count = static_cast<size_t>(slice.samples());
+    if (slice.sequence != nullptr) commit_slice(slice, samples.first(count), plan.prefill_tokens > 0, now);
     samples = samples.subspan(count);
   }
-  SLUICE_CHECK(samples.empty());
+  if (running_.release_until(number)) is_admission_due_ = true;
+  if (!steps_.empty()) begin(steps_.oldest(), now);
+}
+
+void Scheduler::fail_step(const Status& status, TimePoint now) {
+  steps_.close_all();
+  running_.release_until(UINT64_MAX);
+  fail_all(status, now);
 }
 
 void Scheduler::learn(const StepPlan& plan, Duration took) {
@@ -322,7 +345,8 @@ void Scheduler::learn(const StepPlan& plan, Duration took) {
   step_time_.note(load_of(plan), took);
 }
 
-void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, TimePoint now) {
+void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, bool step_has_prefill,
+                             TimePoint now) {
   Sequence& sequence = *slice.sequence;
   Request& request = requests_.at(sequence.submission().id);
   sequence.advance(slice.length);
@@ -335,7 +359,7 @@ void Scheduler::commit_slice(const Slice& slice, std::span<engine::SampledToken>
   std::optional<FinishReason> reason;
   if (slice.draws) {
     ++totals_.decode_tokens;
-    reason = sequence.append(samples.back().token, plan_.prefill_tokens > 0, now);
+    reason = sequence.append(samples.back().token, step_has_prefill, now);
     note_drawn(request, sequence, reason);
     emit(request, TokenSampled{.sequence = sequence.index(), .token = std::move(samples.back()), .time = now});
   } else if (!sequence.is_prefill()) {
@@ -386,6 +410,9 @@ Ledger Scheduler::retire(Request& request, Sequence& sequence, TimePoint now) {
     tenants_.note_running(request.tenant(), -1);
     totals_.paused_sequences += sequence.was_paused() ? 1 : 0;
     if (!sequence.was_paused()) margin_.note_never_paused();
+  }
+  if (const std::optional<uint64_t> step = steps_.drop(sequence)) {
+    running_.keep(sequence.give_table(), std::max(sequence.planned_count(), sequence.prompt_length()), *step);
   }
   const Ledger ledger = sequence.finish(now);
   is_admission_due_ = true;

@@ -19,6 +19,7 @@
 #include "scheduler/departure_rate.h"
 #include "scheduler/explanation.h"
 #include "scheduler/length_book.h"
+#include "scheduler/open_steps.h"
 #include "scheduler/pause_margin.h"
 #include "scheduler/prefix_sharing.h"
 #include "scheduler/request.h"
@@ -48,17 +49,23 @@ struct SchedulerTotals {
 };
 
 /// Decides what each step computes and turns its output into events. A tick is: any number of submit / cancel /
-/// fail_all / set_limits, then plan; if the plan is not empty, a step and commit, or fail_all if the step failed.
+/// fail_all / set_limits, then plan; if the plan is not empty, a step and commit, or fail_step if the step failed.
+///
+/// One step ahead: where may_plan() says so, the next step is planned before the last one is committed, with rows for
+/// sequences whose token is still being drawn. One that turns out to have ended by then had its row for nothing: what
+/// was drawn there is dropped and counted nowhere, and its blocks are free when that step is committed, not before.
 ///
 /// Promises:
 /// - No eviction: an admitted sequence keeps its blocks to its end, and the state is always safe (SafeState), so that
 ///   all get there. One whose next blocks would end that is left out of steps until they would not.
 /// - Order: as RequestQueue has it, siblings by index; one that does not fit may be passed where Admitter allows it.
 /// - Siblings are admitted one by one as there is room, so a request with n sequences needs room for one.
-/// - A running sequence past its prefill has a row in every step, unless it is paused.
+/// - A running sequence past its prefill has a row in every step, unless it is paused or is drawing its last token.
 /// - Prompts share what decode leaves of the step, but at least one block of tokens.
 /// - All PromptScored events of a request come before the first token of any of its sequences.
-/// - Blocks of a sequence that ended, by whatever event, are free in the next plan.
+/// - Blocks of a sequence that ended, by whatever event, are free in the next plan, or when the last step that writes
+/// to
+///   them has been committed.
 ///
 /// One thread. Never reads a clock, never logs, takes no lock. Every `now` is at least the one before.
 class Scheduler {
@@ -72,7 +79,7 @@ class Scheduler {
   /// deadline is sooner than it could be met, is refused at once.
   void submit(Submission submission, TimePoint now);
   void cancel(const Cancel& cancel, TimePoint now);
-  /// Ends everything; drops the plan that is not committed yet, if there is one.
+  /// Ends everything. Steps that are planned still have to be committed, though nothing comes of them.
   void fail_all(const Status& status, TimePoint now);
   /// From the next plan on. `limits` is a change the first ones allow (SchedulerConfig::check_change). What is lowered
   /// is reached by letting requests end.
@@ -82,12 +89,20 @@ class Scheduler {
   /// The same as an event.
   void answer(const Explain& question);
 
+  /// Whether a step can be planned now: none waits for its commit, or one does and no running sequence has to know the
+  /// token that is being drawn before its next row can be launched (Sequence::waits_for_token).
+  bool may_plan() const;
   /// Ends what is past its deadline, admits, refuses the newest requests beyond the queue's limits, and slices the
-  /// step. The plan is good until commit or fail_all. It is empty only if nothing runs and nothing waits; then there is
-  /// nothing to commit.
+  /// step. Only if may_plan(). The plan is good until commit or fail_step. Where it is empty there is nothing to
+  /// commit: nothing runs and nothing waits, or nobody can go on before the step under way is committed.
   const StepPlan& plan(TimePoint now);
-  /// `output` is of the batch built from `plan`, which plan() returned last.
+  /// A step is planned and not committed.
+  bool has_open_step() const { return !steps_.empty(); }
+  /// `output` is of the batch built from `plan`, the oldest that was not committed. Its counts stay as they are until
+  /// the plan after next.
   void commit(const StepPlan& plan, engine::StepOutput output, TimePoint now);
+  /// A step failed, and no step is under way any more: ends everything, and the plans that were not committed.
+  void fail_step(const Status& status, TimePoint now);
   /// Everything that happened since events were last handed out, in order.
   std::vector<TokenEvent> take_events();
 
@@ -103,7 +118,8 @@ class Scheduler {
   int64_t room() const;
   /// What a refused client is told; from the pace at which requests have been leaving.
   int64_t retry_after_ms() const { return departures_.retry_after_ms(1); }
-  /// Blocks that the admitted sequences will have at their caps, shared ones counted once.
+  /// Blocks that the admitted sequences will have at their caps, and those of ended ones that a step still writes to;
+  /// shared ones counted once.
   int64_t reserved_blocks() const;
   const SchedulerTotals& totals() const { return totals_; }
   const kvcache::SharedBlockPool& pool() const { return pool_; }
@@ -127,9 +143,10 @@ class Scheduler {
   void refuse_overflow(TimePoint now);
   Status overflow_beside(const WaitingLoad& others, const Submission& submission) const;
   void accept_newcomers();
+  void begin(OpenSteps::Step& step, TimePoint now);
   // commit
   void learn(const StepPlan& plan, Duration took);
-  void commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, TimePoint now);
+  void commit_slice(const Slice& slice, std::span<engine::SampledToken> samples, bool step_has_prefill, TimePoint now);
   void note_drawn(const Request& request, const Sequence& sequence, std::optional<FinishReason> reason);
   void note_stopped(const Request& request, const Sequence& sequence);
   // the ends of things
@@ -162,9 +179,7 @@ class Scheduler {
 
   Admitter admitter_;
   StepSlicer slicer_;
-  StepPlan plan_;
-  bool is_step_open_ = false;  // plan_ waits for commit or fail_all
-  TimePoint planned_{};        // when plan_ was made
+  OpenSteps steps_;
   uint64_t step_count_ = 0;
   uint64_t last_first_ = UINT64_MAX;  // arrival number of who was first in the queue when it was last looked at
   bool is_admission_due_ = true;      // something has changed since nobody more could be admitted

@@ -25,10 +25,19 @@ void Sequence::admit(kvcache::BlockTable table, int32_t cached_tokens, uint64_t 
   state_ = State::kRunning;
   admission_number_ = admission_number;
   table_ = std::move(table);
-  computed_count_ = cached_tokens;
+  computed_count_ = planned_count_ = cached_tokens;
   ledger_.cached_tokens = cached_tokens;
   // No allocation from here to the last token.
   output_.reserve(static_cast<size_t>(submission_->max_new_tokens));
+}
+
+void Sequence::plan_slice(int32_t length, std::optional<int32_t> sample) {
+  SLUICE_CHECK(is_running());
+  SLUICE_CHECK(length > 0 && planned_count_ + length <= foreseen_count());
+  planned_count_ += length;
+  if (!sample) return;
+  ++drawing_;
+  last_sample_ = *sample;
 }
 
 void Sequence::begin_slice(TimePoint now) {
@@ -47,12 +56,13 @@ void Sequence::pause(TimePoint now) {
 }
 
 void Sequence::advance(int32_t length) {
-  SLUICE_CHECK(length > 0 && computed_count_ + length <= token_count());
+  SLUICE_CHECK(length > 0 && computed_count_ + length <= std::min(token_count(), planned_count_));
   computed_count_ += length;
 }
 
 std::optional<FinishReason> Sequence::append(int32_t token, bool step_has_prefill, TimePoint now) {
-  SLUICE_CHECK(is_running() && computed_count_ == token_count());
+  SLUICE_CHECK(is_running() && is_drawing() && computed_count_ == token_count());
+  --drawing_;
   account_token(step_has_prefill, now);
   output_.push_back(token);
   const std::vector<int32_t>& stops = submission_->stop_token_ids;

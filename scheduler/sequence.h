@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +19,9 @@ namespace sluice::scheduler {
 ///
 /// Its tokens are the prompt and then the output; the first computed_count() of them are in the cache. The last output
 /// token isn't until the step that draws the next one. From its admission on it has the blocks of its whole prompt.
+///
+/// While steps are under way, planned_count() and foreseen_count() say where they will leave it: with as many tokens in
+/// the cache, and as many tokens, if none that is being drawn is its last. What is planned next goes on from there.
 class Sequence {
  public:
   /// The submission is lent and must outlive the sequence. `index` is 0 .. sequence_count - 1.
@@ -33,9 +37,19 @@ class Sequence {
   std::span<const int32_t> output() const { return output_; }
   int32_t token_count() const { return prompt_length() + static_cast<int32_t>(output_.size()); }
   int32_t computed_count() const { return computed_count_; }
+  int32_t planned_count() const { return planned_count_; }
+  int32_t foreseen_count() const { return token_count() + drawing_; }
   int32_t token_at(int32_t position) const;
   /// Some of its prompt is not in the cache yet. While it is running, the opposite means that it decodes.
   bool is_prefill() const { return computed_count_ < prompt_length(); }
+  /// Some of its prompt isn't planned yet either.
+  bool has_prompt_left() const { return planned_count_ < prompt_length(); }
+  /// A token of it is being drawn.
+  bool is_drawing() const { return drawing_ > 0; }
+  /// Which sample of the last step that it was planned in is its token.
+  int32_t last_sample() const { return last_sample_; }
+  /// Its next row can't be launched before the token that is being drawn is known: penalties look at it.
+  bool waits_for_token() const { return is_drawing() && left() > 0 && submission_->sampling.has_penalties(); }
   /// Only sequence 0 scores: the siblings' prompt is the same.
   bool scores_prompt() const { return index_ == 0 && submission_->score_prompt; }
   /// Whether it needs any step at all: it draws tokens, or scores its prompt.
@@ -45,8 +59,10 @@ class Sequence {
 
   std::span<const int32_t> block_table() const { return table_.blocks(); }
   const kvcache::BlockTable& table() const { return table_; }
-  /// Tokens it may still draw.
-  int32_t left() const { return submission_->max_new_tokens - static_cast<int32_t>(output_.size()); }
+  /// Tokens it may still draw, those that are being drawn left out.
+  int32_t left() const { return submission_->max_new_tokens - drawn_count(); }
+  /// Output tokens, with those that are being drawn.
+  int32_t drawn_count() const { return static_cast<int32_t>(output_.size()) + drawing_; }
   /// Its place in the order of admission, from 0; of a sequence that has been admitted.
   uint64_t admission_number() const { return admission_number_; }
   /// The key of the last block that was published, or what the first one follows.
@@ -61,15 +77,21 @@ class Sequence {
   /// waiting -> running, with the blocks of its prompt, of which the first `cached_tokens` tokens are in the cache.
   void admit(kvcache::BlockTable table, int32_t cached_tokens, uint64_t admission_number);
   void take_block() { table_.take(); }
-  /// The next tokens are going to be computed. The first call starts the prefill.
+  /// A step computes the `length` tokens after those planned, and draws the one after them as its sample `sample`, if
+  /// there is one.
+  void plan_slice(int32_t length, std::optional<int32_t> sample);
+  /// A step that it has a part in begins. The first call starts the prefill.
   void begin_slice(TimePoint now);
-  /// It decodes, but has no part in this step.
+  /// A step begins in which it would decode, but has no part.
   void pause(TimePoint now);
-  /// The next `length` tokens are in the cache.
+  /// The next `length` tokens, which were planned, are in the cache.
   void advance(int32_t length);
-  /// A token was drawn at `now`, in a step that computed somebody's prompt or not. The reason if it was the last one.
+  /// The token that was being drawn is known at `now`, from a step that computed somebody's prompt or not. The reason
+  /// if it was the last one.
   std::optional<FinishReason> append(int32_t token, bool step_has_prefill, TimePoint now);
-  /// waiting or running -> finished; gives the blocks back.
+  /// Hands its blocks over: they are still written to.
+  kvcache::BlockTable give_table() { return std::move(table_); }
+  /// waiting or running -> finished; gives the blocks back that it still has.
   Ledger finish(TimePoint now);
 
  private:
@@ -84,6 +106,9 @@ class Sequence {
   bool is_slow_ = false;
   bool was_paused_ = false;
   int32_t computed_count_ = 0;
+  int32_t planned_count_ = 0;  // >= computed_count_
+  int32_t drawing_ = 0;        // tokens that steps under way draw
+  int32_t last_sample_ = 0;
   uint64_t admission_number_ = 0;
   std::vector<int32_t> output_;
   kvcache::BlockTable table_;

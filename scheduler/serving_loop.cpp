@@ -36,27 +36,20 @@ ServingLoop::ServingLoop(Scheduler& scheduler, engine::Executor& executor, Mailb
 }
 
 void ServingLoop::run() {
-  while (scheduler_.has_work() || mailbox_.wait()) tick();
+  while (scheduler_.has_work() || !launched_.empty() || mailbox_.wait()) tick();
 }
 
 void ServingLoop::tick() {
   stats_.tick_began_ns.store(clock_.now().time_since_epoch().count(), kRelaxed);
   handle_commands();
-  const StepPlan& plan = scheduler_.plan(clock_.now());
-  if (!plan.empty()) {
-    // The step may be long: before it, the fronts learn what room the plan has left, and clients that they were taken
-    // or refused.
-    publish();
-    hand_over();
-    const Duration predicted = scheduler_.step_time().predict(load_of(plan));
-    step(plan, predicted);
-    publish();
-    publish_step(plan, predicted);
-  } else {
-    publish();
-  }
+  const bool has_launched = launch_next();
+  if (!launched_.empty() && !(has_launched && may_launch_another())) collect_oldest();
   hand_over();
   stats_.tick_began_ns.store(0, kRelaxed);
+}
+
+bool ServingLoop::may_launch_another() const {
+  return static_cast<int32_t>(launched_.size()) <= executor_.steps_ahead();
 }
 
 void ServingLoop::hand_over() {
@@ -69,26 +62,60 @@ void ServingLoop::handle_commands() {
   for (Command& command : commands_) std::visit(handler, command);
 }
 
-void ServingLoop::step(const StepPlan& plan, Duration predicted) {
-  build_batch(plan, scheduler_.pool().growth(), batch_);
-  stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
-  Result<engine::StepOutput> output = execute(plan, predicted);
-  if (!output.ok()) {
-    return scheduler_.fail_all(internal_error("the engine failed: " + output.status().message()), clock_.now());
-  }
-  scheduler_.commit(plan, std::move(output).value(), clock_.now());
+bool ServingLoop::launch_next() {
+  if (!may_launch_another() || !scheduler_.may_plan()) return false;
+  const StepPlan& plan = scheduler_.plan(clock_.now());
+  publish();
+  if (plan.empty()) return false;
+  // The step may be long: before it, the fronts learn what room the plan has left, and clients that they were taken or
+  // refused.
+  hand_over();
+  launch(plan);
+  return true;
 }
 
-Result<engine::StepOutput> ServingLoop::execute(const StepPlan& plan, Duration predicted) {
-  const TimePoint began = clock_.now();
-  Result<engine::StepOutput> output = executor_.step(batch_);
-  const Duration took = clock_.now() - began;
+void ServingLoop::launch(const StepPlan& plan) {
+  const Duration predicted = scheduler_.step_time().predict(load_of(plan));
+  build_batch(plan, scheduler_.pool().growth(), batch_);
+  stats_.step_prefill_tokens.store(plan.prefill_tokens, kRelaxed);
+  launched_.push_back({.plan = &plan, .predicted = predicted, .began = clock_.now()});
+  if (const Status status = executor_.launch(batch_); !status.ok()) {
+    launched_.pop_back();
+    fail(status);
+    publish();
+  }
+}
+
+void ServingLoop::collect_oldest() {
+  const Launched step = launched_.front();
+  Result<engine::StepOutput> output = await(step);
+  launched_.erase(launched_.begin());
+  if (!output.ok()) {
+    fail(output.status());
+  } else {
+    scheduler_.commit(*step.plan, std::move(output).value(), clock_.now());
+  }
+  publish();
+  publish_step(step);
+}
+
+Result<engine::StepOutput> ServingLoop::await(const Launched& step) {
+  Result<engine::StepOutput> output = executor_.collect();
+  const TimePoint ended = clock_.now();
+  const Duration took = ended - step.began;
+  if (launched_.size() > 1) launched_[1].began = ended;
   stats_.last_step_ns.store(static_cast<uint64_t>(took.count()), kRelaxed);
   if (output.ok()) {
-    stats_.step.note(plan, static_cast<int64_t>(output->samples.size()), costs_, took, predicted);
+    stats_.step.note(*step.plan, static_cast<int64_t>(output->samples.size()), costs_, took, step.predicted);
   }
   stats_.steps.fetch_add(1, kRelaxed);
   return output;
+}
+
+void ServingLoop::fail(const Status& status) {
+  // Until they are collected, steps that were launched besides write to their blocks.
+  for (; !launched_.empty(); launched_.pop_back()) static_cast<void>(executor_.collect());
+  scheduler_.fail_step(internal_error("the engine failed: " + status.message()), clock_.now());
 }
 
 void ServingLoop::publish() {
@@ -118,13 +145,13 @@ void ServingLoop::publish(const SchedulerConfig& limits) {
   stats_.max_queued_requests.store(limits.max_queued_requests, kRelaxed);
 }
 
-/// The plan's counts stay as they are until the next one is made; everything else was published before.
-void ServingLoop::publish_step(const StepPlan& plan, Duration predicted) {
+/// The plan's counts are still as they were; everything else was published before.
+void ServingLoop::publish_step(const Launched& step) {
   stats_.timeline.append({.ended = clock_.now(),
                           .took = Duration(static_cast<int64_t>(stats_.last_step_ns.load(kRelaxed))),
-                          .predicted = predicted,
-                          .decode_rows = plan.decode_rows,
-                          .prefill_tokens = plan.prefill_tokens,
+                          .predicted = step.predicted,
+                          .decode_rows = step.plan->decode_rows,
+                          .prefill_tokens = step.plan->prefill_tokens,
                           .running = stats_.running.load(kRelaxed),
                           .waiting = stats_.waiting.load(kRelaxed),
                           .blocks_used = stats_.blocks_used.load(kRelaxed),

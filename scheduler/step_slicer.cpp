@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,7 +16,11 @@ constexpr uint64_t kThrottleSteps = 4;  // steps from one look at the throttle t
 void StepSlicer::slice(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan) {
   if (limits.policy() == AdmissionPolicy::kAdaptive || throttle_.is_active()) update_throttle(running);
   slice_decodes(running, now, plan);
-  slice_prompts(running, limits, now, plan);
+  slice_prompts(running, limits, plan);
+  if (plan.empty()) {
+    plan.paused.clear();
+    plan.paused_rows = 0;
+  }
   ++step_;
 }
 
@@ -27,7 +32,7 @@ void StepSlicer::update_throttle(RunningRows& running) {
   last_row_count_ = running.count();
   const kvcache::SharedBlockCounts counts = pool_.counts();
   throttle_.update(
-      running.loads(), lengths_,
+      running.row_loads(), lengths_,
       {.capacity = int64_t{counts.capacity} - counts.shared, .free = counts.free, .growth = pool_.growth()});
   for (size_t row = 0; row < running.rows().size(); ++row) {
     running.rows()[row].sequence->set_slow(throttle_.is_slow(row));
@@ -35,53 +40,48 @@ void StepSlicer::update_throttle(RunningRows& running) {
 }
 
 void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& plan) {
-  is_jammed_ = false;
-  const std::span<const SequenceLoad> loads = running.loads();
-  safe_.assign(loads, pool_.counts().free);
+  const std::span<const SequenceLoad> loads = running.row_loads();
+  safe_.assign(running.loads(), pool_.counts().free);
   // As the state is safe, whoever needs the fewest blocks finds them: were he held back too, nobody might go on.
   const auto first = static_cast<size_t>(std::ranges::min_element(loads, {}, &SequenceLoad::need) - loads.begin());
   for (size_t row = 0; row < running.rows().size(); ++row) {
     Sequence& sequence = *running.rows()[row].sequence;
-    if (sequence.is_prefill()) continue;
+    if (sequence.has_prompt_left() || sequence.left() == 0) continue;
     const bool is_held = row != first && is_held_back(sequence, now);
     if (!is_held && may_decode(sequence, loads[row])) {
-      plan.context_tokens += pool_.growth().keys_seen(sequence.token_count());
-      add_slice(sequence, 1, now, plan);
+      plan.context_tokens += pool_.growth().keys_seen(sequence.foreseen_count());
+      add_slice(sequence, 1, pool_.growth(), plan);
     } else {
-      pause(sequence, now, plan);
+      plan.paused.push_back(&sequence);
     }
   }
   plan.decode_rows = static_cast<int32_t>(plan.slices.size());
+  plan.paused_rows = static_cast<int32_t>(plan.paused.size());
+  is_jammed_ = plan.paused_rows > 0;
 }
 
 bool StepSlicer::is_held_back(const Sequence& sequence, TimePoint now) {
-  return sequence.is_slow() && now - sequence.last_token() < std::chrono::milliseconds(RowThrottle::kIntervalMs);
+  return sequence.is_slow() &&
+         (sequence.is_drawing() || now - sequence.last_token() < std::chrono::milliseconds(RowThrottle::kIntervalMs));
 }
 
 bool StepSlicer::may_decode(const Sequence& sequence, const SequenceLoad& load) {
-  const auto wanted = static_cast<int32_t>(pool_.growth().blocks_for(sequence.token_count())) - load.table;
+  const auto wanted = static_cast<int32_t>(pool_.growth().blocks_for(sequence.foreseen_count())) - load.table;
   if (wanted <= 0) return true;
   if (!safe_.may_take(load.need(), wanted)) return false;
   safe_.take(load.need(), load.owned, wanted);
   return true;
 }
 
-void StepSlicer::pause(Sequence& sequence, TimePoint now, StepPlan& plan) {
-  is_jammed_ = true;
-  if (!sequence.was_paused()) margin_.note_paused();
-  sequence.pause(now);
-  ++plan.paused_rows;
-}
-
 // The prompt that was admitted first gets at least half of what there is, so that it ends within twice its time alone
 // whatever comes. Shorter ones may have the other half, the shortest first, so that they do not wait behind a long one;
 // prompts alike are computed one after the other, which is best for all of them.
-void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan) {
+void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limits, StepPlan& plan) {
   chunks_.clear();
   for (const RunningRow& row : running.rows()) {
     Sequence& sequence = *row.sequence;
-    if (sequence.is_prefill()) {
-      const int32_t left = sequence.prompt_length() - sequence.computed_count();
+    if (sequence.has_prompt_left()) {
+      const int32_t left = sequence.prompt_length() - sequence.planned_count();
       chunks_.push_back({.sequence = &sequence, .left = std::min(left, pool_.growth().slice_max())});
     }
   }
@@ -89,7 +89,7 @@ void StepSlicer::slice_prompts(RunningRows& running, const SchedulerConfig& limi
   const int32_t budget = prompt_budget(limits, *chunks_.front().sequence, plan);
   share_out(budget);
   for (const Chunk& chunk : chunks_) {
-    if (chunk.length > 0) add_chunk(*chunk.sequence, chunk.length, now, plan);
+    if (chunk.length > 0) add_chunk(*chunk.sequence, chunk.length, plan);
   }
 }
 
@@ -122,27 +122,33 @@ int32_t StepSlicer::prompt_budget(const SchedulerConfig& limits, const Sequence&
   // As much below the target as predictions are usually off, or every other step would be above it.
   const double aim_ms = limits.tpot_target_ms / (1 + 2 * model_.relative_error());
   const auto target = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(aim_ms));
-  const int64_t keys = pool_.growth().keys_seen(first.computed_count());
+  const int64_t keys = pool_.growth().keys_seen(first.planned_count());
   const int32_t fitting = model_.prefill_tokens_within(target, load_of(plan), keys, room);
   return std::max(fitting / block * block, block);
 }
 
-void StepSlicer::add_chunk(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
+void StepSlicer::add_chunk(Sequence& sequence, int32_t length, StepPlan& plan) {
   plan.prefill_tokens += length;
-  plan.prefill_pairs += length * pool_.growth().keys_seen(sequence.computed_count() + (length + 1) / 2);
-  add_slice(sequence, length, now, plan);
+  plan.prefill_pairs += length * pool_.growth().keys_seen(sequence.planned_count() + (length + 1) / 2);
+  add_slice(sequence, length, pool_.growth(), plan);
 }
 
-void StepSlicer::add_slice(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan) {
-  const int32_t begin = sequence.computed_count();
+void StepSlicer::add_slice(Sequence& sequence, int32_t length, const kvcache::BlockGrowth& growth, StepPlan& plan) {
+  const int32_t begin = sequence.planned_count();
   const int32_t end = begin + length;
-  while (sequence.table().count() < pool_.growth().blocks_for(end)) sequence.take_block();
-  sequence.begin_slice(now);
+  while (sequence.table().count() < growth.blocks_for(end)) sequence.take_block();
   // The prompt's last token has no successor to score.
   const int32_t scored =
-      sequence.scores_prompt() && sequence.is_prefill() ? std::min(end, sequence.prompt_length() - 1) - begin : 0;
-  const bool draws = end == sequence.token_count() && sequence.submission().max_new_tokens > 0;
-  plan.slices.push_back({.sequence = &sequence, .begin = begin, .length = length, .scored = scored, .draws = draws});
+      sequence.scores_prompt() && sequence.has_prompt_left() ? std::min(end, sequence.prompt_length() - 1) - begin : 0;
+  const bool draws = end == sequence.foreseen_count() && sequence.submission().max_new_tokens > 0;
+  plan.slices.push_back({.sequence = &sequence,
+                         .begin = begin,
+                         .length = length,
+                         .scored = scored,
+                         .draws = draws,
+                         .drawn_before = sequence.is_drawing() ? sequence.last_sample() : -1});
+  plan.samples += plan.slices.back().samples();
+  sequence.plan_slice(length, draws ? std::optional(plan.samples - 1) : std::nullopt);
 }
 
 }  // namespace sluice::scheduler

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "kvcache/shared_block_pool.h"
 #include "scheduler/length_book.h"
-#include "scheduler/pause_margin.h"
 #include "scheduler/row_throttle.h"
 #include "scheduler/running_rows.h"
 #include "scheduler/safe_state.h"
@@ -18,13 +17,15 @@ namespace sluice::scheduler {
 
 /// Decides what the running sequences compute in a step: every row that decodes first, each taking its next blocks if
 /// it needs any and the state stays safe, else it is paused; then chunks of prompts, as long as the step stays in its
-/// bounds, and none longer than the rings of window groups carry. Lends everything; one thread.
+/// bounds, and none longer than the rings of window groups carry. Sequences go on from where the steps under way leave
+/// them; one that reaches its cap with the token that is being drawn does not. Lends everything; one thread.
 class StepSlicer {
  public:
-  StepSlicer(kvcache::SharedBlockPool& pool, const LengthBook& lengths, const StepTimeModel& model, PauseMargin& margin)
-      : pool_(pool), lengths_(lengths), model_(model), margin_(margin) {}
+  StepSlicer(kvcache::SharedBlockPool& pool, const LengthBook& lengths, const StepTimeModel& model)
+      : pool_(pool), lengths_(lengths), model_(model) {}
 
-  /// Fills the empty plan. The rows' loads are measured.
+  /// Fills the empty plan. The rows' loads are measured. Where nobody can go on before a step under way is over, the
+  /// plan stays empty, and nobody is paused.
   void slice(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan);
 
   /// Somebody was left out of the last step.
@@ -43,17 +44,15 @@ class StepSlicer {
   static bool is_held_back(const Sequence& sequence, TimePoint now);
   /// It has a place for its token, or may take the blocks for it.
   bool may_decode(const Sequence& sequence, const SequenceLoad& load);
-  void pause(Sequence& sequence, TimePoint now, StepPlan& plan);
-  void slice_prompts(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan);
+  void slice_prompts(RunningRows& running, const SchedulerConfig& limits, StepPlan& plan);
   int32_t prompt_budget(const SchedulerConfig& limits, const Sequence& first, const StepPlan& plan) const;
   void share_out(int32_t budget);
-  void add_chunk(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan);
-  void add_slice(Sequence& sequence, int32_t length, TimePoint now, StepPlan& plan);
+  void add_chunk(Sequence& sequence, int32_t length, StepPlan& plan);
+  static void add_slice(Sequence& sequence, int32_t length, const kvcache::BlockGrowth& growth, StepPlan& plan);
 
   kvcache::SharedBlockPool& pool_;
   const LengthBook& lengths_;
   const StepTimeModel& model_;
-  PauseMargin& margin_;
   RowThrottle throttle_;
   SafeState safe_;
   std::vector<Chunk> chunks_;    // of this step, in order of admission

@@ -26,7 +26,7 @@ class ScriptedRank final : public Executor {
   ScriptedRank(Communicator& communicator, const RankScript& script, std::vector<Batch>& seen)
       : communicator_(communicator), script_(script), seen_(seen) {}
 
-  Result<StepOutput> step(const Batch& batch) override {
+  Status launch(const Batch& batch) override {
     const auto index = static_cast<int32_t>(seen_.size());
     seen_.push_back(batch);
     float sum = 0;
@@ -35,19 +35,20 @@ class ScriptedRank final : public Executor {
       sum = 1;
       SLUICE_RETURN_IF_ERROR(communicator_.all_reduce({&sum, 1}));
     }
-    StepOutput output;
     for (size_t i = 0; i < batch.samples.size(); ++i) {
-      output.samples.emplace_back();
-      output.samples.back().token = static_cast<int32_t>(sum);
+      drawn_.samples.emplace_back();
+      drawn_.samples.back().token = static_cast<int32_t>(sum);
     }
-    return output;
+    return {};
   }
+  Result<StepOutput> collect() override { return std::exchange(drawn_, {}); }
   StepCosts costs() const override { return script_.costs; }
 
  private:
   Communicator& communicator_;
   RankScript script_;
   std::vector<Batch>& seen_;
+  StepOutput drawn_;
 };
 
 struct Ranks {

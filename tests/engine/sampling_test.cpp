@@ -46,6 +46,14 @@ TEST(SamplingParams, DefaultsAreValid) {
   expect_accepted(SamplingParams());
 }
 
+TEST(SamplingParams, PenaltiesAloneLookAtTheTokensSoFar) {
+  EXPECT_FALSE(SamplingParams{}.has_penalties());
+  EXPECT_FALSE((SamplingParams{.temperature = 0, .top_k = 5, .logit_bias = {{.token = 1, .bias = 2}}}).has_penalties());
+  EXPECT_TRUE(SamplingParams{.repetition_penalty = 1.1F}.has_penalties());
+  EXPECT_TRUE(SamplingParams{.presence_penalty = -0.1F}.has_penalties());
+  EXPECT_TRUE(SamplingParams{.frequency_penalty = 0.1F}.has_penalties());
+}
+
 TEST(SamplingParams, FloatsHaveTheirRanges) {
   constexpr float kMax = std::numeric_limits<float>::max();
   constexpr float kTiniest = std::numeric_limits<float>::denorm_min();

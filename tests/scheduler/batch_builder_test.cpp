@@ -144,6 +144,40 @@ TEST_F(BatchBuilder, GivesSiblingsStreamsOfTheirOwn) {
   EXPECT_EQ(batch_.samples[2].seed, random_bits(101, 2));
 }
 
+TEST_F(BatchBuilder, SaysWhichSampleGivesTheTokenThatIsStillBeingDrawn) {
+  Submission scoring = submission_of(1, {11, 12, 13}, 3);
+  scoring.score_prompt = true;
+  scheduler_.submit(std::move(scoring), {});
+  const StepPlan& first = plan();
+  EXPECT_TRUE(batch_.drawn_before.empty());
+  scheduler_.commit(first, answer_of(batch_, 14), {});
+  scheduler_.submit(submission_of(2, {21, 22, 23, 24}, 2), {});
+  plan();
+  EXPECT_THAT(batch_.drawn_before, ::testing::IsEmpty()) << "all tokens are known";
+  scheduler_.submit(submission_of(3, {31, 32}, 1), {});
+  plan();
+
+  EXPECT_THAT(batch_.token_ids, ElementsAre(0, 0, 31, 32));
+  EXPECT_THAT(batch_.positions, ElementsAre(4, 4, 0, 1));
+  EXPECT_THAT(batch_.drawn_before, ElementsAre(0, 1));
+  EXPECT_THAT(batch_.context_lengths, ElementsAre(5, 5, 2));
+  ASSERT_EQ(batch_.samples.size(), 3U);
+  EXPECT_EQ(batch_.samples[0].position, 5U);
+  EXPECT_THAT(batch_.samples[0].output, ElementsAre(14));
+  EXPECT_THAT(batch_.samples[1].output, ElementsAre());
+}
+
+TEST_F(BatchBuilder, CountsScoredPlacesWhenItSaysWhichSample) {
+  Submission scoring = submission_of(1, {11, 12, 13}, 3);
+  scoring.score_prompt = true;
+  scheduler_.submit(std::move(scoring), {});
+  scheduler_.submit(submission_of(2, {21}, 2), {});
+  plan();
+  ASSERT_EQ(batch_.samples.size(), 4U);
+  plan();
+  EXPECT_THAT(batch_.drawn_before, ElementsAre(2, 3));
+}
+
 TEST_F(BatchBuilder, LeavesNothingOfTheLastBatch) {
   scheduler_.submit(submission_of(1, {1, 2, 3, 4, 5, 6}, 2), {});
   const StepPlan& first = plan();

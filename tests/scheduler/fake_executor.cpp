@@ -1,6 +1,7 @@
 #include "tests/scheduler/fake_executor.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -71,16 +72,109 @@ kvcache::BlockGrowth windowed_growth(int32_t block_size, int32_t full_groups, in
   return kvcache::BlockGrowth::of(engine::KvLayout::for_model(model, block_size, engine::KvType::kF16, slice_max));
 }
 
-FakeExecutor::FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size)
+FakeExecutor::FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size,
+                           int32_t steps_ahead)
     : growth_(growth),
       vocab_size_(vocab_size),
       memory_(static_cast<size_t>(block_count * growth.block_size), -1),
-      hashes_(memory_.size(), 0) {
+      hashes_(memory_.size(), 0),
+      steps_ahead_(steps_ahead) {
   SLUICE_CHECK(growth_.window_groups == 0 || growth_.window >= 2);
 }
 
-Result<engine::StepOutput> FakeExecutor::step(const engine::Batch& batch) {
-  if (failure_) return *std::exchange(failure_, std::nullopt);
+FakeExecutor::Launched::Launched(const engine::Batch& lent) : batch(lent) {
+  for (const engine::SampleRow& row : lent.samples) {
+    params.push_back(*row.params);
+    prompts.emplace_back(row.prompt.begin(), row.prompt.end());
+    outputs.emplace_back(row.output.begin(), row.output.end());
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    batch.samples[i].params = &params[i];
+    batch.samples[i].prompt = prompts[i];
+    batch.samples[i].output = outputs[i];
+  }
+}
+
+Status FakeExecutor::launch(const engine::Batch& batch) {
+  if (launch_failure_) return *std::exchange(launch_failure_, std::nullopt);
+  SLUICE_CHECK(steps_under_way() <= steps_ahead_);
+  check_drawn_before(batch);
+  check_blocks_under_way(batch);
+  launched_.emplace_back(batch);
+  return {};
+}
+
+Result<engine::StepOutput> FakeExecutor::collect() {
+  SLUICE_CHECK(!launched_.empty());
+  Launched& step = launched_.front();
+  if (failure_) {
+    // What it was to write isn't there, so no step behind it can be computed either.
+    launched_.pop_front();
+    const Status status = *failure_;
+    if (launched_.empty()) failure_.reset();
+    return status;
+  }
+  fill_in_drawn(step);
+  engine::StepOutput output = compute(step.batch);
+  launched_.pop_front();
+  last_drawn_ = output.samples;
+  return output;
+}
+
+void FakeExecutor::check_drawn_before(const engine::Batch& batch) const {
+  SLUICE_CHECK(batch.drawn_before.empty() || std::ssize(batch.drawn_before) == batch.decode_rows);
+  for (size_t row = 0; row < batch.drawn_before.size(); ++row) {
+    if (batch.drawn_before[row] < 0) continue;
+    SLUICE_CHECK(!launched_.empty());
+    const engine::SampleRow& source = launched_.back().batch.samples.at(static_cast<size_t>(batch.drawn_before[row]));
+    SLUICE_CHECK(source.scored_token < 0);
+    SLUICE_CHECK(batch.token_ids.at(row) == 0);
+    for (const engine::SampleRow& sample : batch.samples) {
+      if (sample.token_index == static_cast<int32_t>(row)) SLUICE_CHECK(!sample.params->has_penalties());
+    }
+  }
+}
+
+void FakeExecutor::check_blocks_under_way(const engine::Batch& batch) const {
+  for (const Launched& step : launched_) check_blocks_of(batch, step.batch);
+}
+
+void FakeExecutor::check_blocks_of(const engine::Batch& batch, const engine::Batch& under_way) const {
+  std::map<int32_t, int32_t> ends;  // of the row that writes to a block
+  for (int32_t group = 0; group < growth_.groups(); ++group) {
+    for (size_t row = 0; row + 1 < under_way.row_begin.size(); ++row) {
+      for (int32_t i = under_way.row_begin[row]; i < under_way.row_begin[row + 1]; ++i) {
+        const auto slot = under_way.slots.at(static_cast<size_t>(group * under_way.token_count() + i));
+        ends[slot / growth_.block_size] = under_way.context_lengths[row];
+      }
+    }
+  }
+  for (int32_t group = 0; group < growth_.groups(); ++group) {
+    for (size_t row = 0; row + 1 < batch.row_begin.size(); ++row) {
+      const int32_t begin = batch.positions.at(static_cast<size_t>(batch.row_begin[row]));
+      for (int32_t entry = batch.table_begin[row]; entry < batch.table_begin[row + 1]; ++entry) {
+        const auto end = ends.find(batch.block_ids.at(static_cast<size_t>(group * batch.table_begin.back() + entry)));
+        SLUICE_CHECK(end == ends.end() || end->second == begin);
+      }
+    }
+  }
+}
+
+/// Tokens that the step before has drawn, where the device has them.
+void FakeExecutor::fill_in_drawn(Launched& step) const {
+  for (size_t row = 0; row < step.batch.drawn_before.size(); ++row) {
+    if (step.batch.drawn_before[row] < 0) continue;
+    const int32_t token = last_drawn_.at(static_cast<size_t>(step.batch.drawn_before[row])).token;
+    step.batch.token_ids[row] = token;
+    for (size_t i = 0; i < step.batch.samples.size(); ++i) {
+      if (step.batch.samples[i].token_index != static_cast<int32_t>(row)) continue;
+      step.outputs[i].push_back(token);
+      step.batch.samples[i].output = step.outputs[i];
+    }
+  }
+}
+
+engine::StepOutput FakeExecutor::compute(const engine::Batch& batch) {
   for (int32_t group = 0; group < growth_.groups(); ++group) {
     write(batch, group);
     if (group >= growth_.full_groups) check_window(batch, group);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,19 +33,43 @@ kvcache::BlockGrowth windowed_growth(int32_t block_size, int32_t full_groups, in
 /// position, block or length changes what comes out, and so does a block that was computed after other tokens than
 /// those it stands behind now, or one that was overwritten too early. What tokens without a sample see in windows is
 /// looked at too; a hole in it aborts.
+///
+/// A step writes nothing before it is collected, which is as late as a device may. A batch with a block that a step
+/// under way still writes to aborts, unless its row goes on where that one ends.
 class FakeExecutor final : public engine::Executor {
  public:
   /// Windows are of 2 tokens or more: what a token sees hangs together.
-  FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size);
+  FakeExecutor(int32_t block_count, const kvcache::BlockGrowth& growth, int32_t vocab_size, int32_t steps_ahead = 0);
   FakeExecutor(int32_t block_count, int32_t block_size, int32_t vocab_size)
       : FakeExecutor(block_count, kvcache::BlockGrowth{block_size}, vocab_size) {}
 
-  Result<engine::StepOutput> step(const engine::Batch& batch) override;
+  Status launch(const engine::Batch& batch) override;
+  Result<engine::StepOutput> collect() override;
+  int32_t steps_ahead() const override { return steps_ahead_; }
 
-  /// The next step fails with this and writes nothing.
+  /// The next step that is collected fails with this and writes nothing, and so do those that are launched by then.
   void fail_next_step(Status status) { failure_ = std::move(status); }
+  /// The next step isn't launched.
+  void fail_next_launch(Status status) { launch_failure_ = std::move(status); }
+  int32_t steps_under_way() const { return static_cast<int32_t>(launched_.size()); }
 
  private:
+  /// A batch and what it lends, which is gone when the step is computed.
+  struct Launched {
+    explicit Launched(const engine::Batch& lent);
+    Launched(Launched&&) = delete;
+
+    engine::Batch batch;
+    std::vector<engine::SamplingParams> params;  // [samples], as are the next
+    std::vector<std::vector<int32_t>> prompts;
+    std::vector<std::vector<int32_t>> outputs;
+  };
+
+  void check_drawn_before(const engine::Batch& batch) const;
+  void check_blocks_under_way(const engine::Batch& batch) const;
+  void check_blocks_of(const engine::Batch& batch, const engine::Batch& under_way) const;
+  void fill_in_drawn(Launched& step) const;
+  engine::StepOutput compute(const engine::Batch& batch);
   void write(const engine::Batch& batch, int32_t group);
   void check_window(const engine::Batch& batch, int32_t group) const;
   /// The first position of its context that a token of the group's layers sees.
@@ -57,7 +82,11 @@ class FakeExecutor final : public engine::Executor {
   const int32_t vocab_size_;
   std::vector<int32_t> memory_;   // [slots] token ids; -1: never written
   std::vector<uint64_t> hashes_;  // [slots] of the tokens up to this one
+  const int32_t steps_ahead_;
+  std::deque<Launched> launched_;                 // oldest first
+  std::vector<engine::SampledToken> last_drawn_;  // samples of the step that was collected last
   std::optional<Status> failure_;
+  std::optional<Status> launch_failure_;
 };
 
 }  // namespace sluice::scheduler

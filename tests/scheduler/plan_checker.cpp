@@ -23,12 +23,26 @@ int64_t PlanChecker::blocks_for(int64_t tokens) const {
 }
 
 /// Tokens of its prompt that it could have in this step.
-int64_t PlanChecker::prompt_left(const Sequence& sequence) const {
-  return std::min(sequence.prompt_length() - sequence.computed_count(), scheduler_.pool().growth().slice_max());
+int64_t PlanChecker::prompt_left(const Sequence& sequence) {
+  return std::min(sequence.prompt_length() - record_of(sequence).computed, scheduler_.pool().growth().slice_max());
+}
+
+/// Tokens that it may draw beside those that are being drawn.
+int64_t PlanChecker::left(const Sequence& sequence) {
+  const SequenceRecord& record = record_of(sequence);
+  return sequence.submission().max_new_tokens - static_cast<int64_t>(record.tokens.size()) - record.drawing;
+}
+
+/// Its tokens, with those that are being drawn.
+int64_t PlanChecker::foreseen(const Sequence& sequence) {
+  const SequenceRecord& record = record_of(sequence);
+  return sequence.prompt_length() + static_cast<int64_t>(record.tokens.size()) + record.drawing;
 }
 
 void PlanChecker::check(const StepPlan& plan, TimePoint now) {
-  EXPECT_EQ(plan.empty(), !scheduler_.has_work()) << "progress: who lives is served";
+  EXPECT_EQ(plan.is_ahead, !under_way_.empty());
+  EXPECT_TRUE(plan.empty() || scheduler_.has_work());
+  EXPECT_TRUE(!plan.empty() || plan.is_ahead || !scheduler_.has_work()) << "progress: who lives is served";
   check_deadlines(now);
   check_admissions();
   count_holders();
@@ -36,16 +50,57 @@ void PlanChecker::check(const StepPlan& plan, TimePoint now) {
   for (const RunningRow& row : scheduler_.running()) {
     const SequenceRecord& record = record_of(*row.sequence);
     EXPECT_FALSE(record.has_ended);
-    EXPECT_EQ(record.computed, row.sequence->computed_count());
+    EXPECT_EQ(record.computed - record.under_way, row.sequence->computed_count());
     prompt_tokens_left += std::max<int64_t>(prompt_left(*row.sequence), 0);
   }
-  check_decode_priority(plan, now);
+  Step step;
+  check_decode_priority(plan, now, step);
   check_budget(plan, prompt_tokens_left);
   check_first_prompt(plan);
-  check_slices(plan, now);
+  check_slices(plan);
   check_tables();
   check_blocks();
   check_nobody_waits_without_reason();
+  if (!plan.empty()) note(plan, std::move(step), now);
+}
+
+void PlanChecker::note(const StepPlan& plan, Step step, TimePoint now) {
+  int32_t samples = 0;
+  for (const Slice& slice : plan.slices) {
+    SequenceRecord& record = record_of(*slice.sequence);
+    samples += slice.samples();
+    step.parts.push_back({.record = &record,
+                          .length = slice.length,
+                          .drawn_sample = slice.draws ? samples - 1 : -1,
+                          .table = record.table});
+    record.under_way += slice.length;
+    record.drawing += slice.draws ? 1 : 0;
+  }
+  EXPECT_EQ(plan.samples, samples);
+  if (under_way_.empty()) begin(step, now);
+  under_way_.push_back(std::move(step));
+}
+
+void PlanChecker::begin(const Step& step, TimePoint now) {
+  for (const Part& part : step.parts) {
+    SequenceRecord& record = *part.record;
+    if (record.has_ended) continue;
+    if (!record.first_slice) record.first_slice = now;
+    if (record.pause_began) record.pause_in_gap += now - *record.pause_began;
+    record.pause_began.reset();
+  }
+  for (SequenceRecord* record : step.paused) {
+    if (!record->pause_began) record->pause_began = now;
+  }
+}
+
+void PlanChecker::note_collected(TimePoint now) {
+  for (const Part& part : under_way_.front().parts) {
+    part.record->under_way -= part.length;
+    part.record->drawing -= part.drawn_sample >= 0 ? 1 : 0;
+  }
+  under_way_.pop_front();
+  if (!under_way_.empty()) begin(under_way_.front(), now);
 }
 
 void PlanChecker::check_deadlines(TimePoint now) const {
@@ -55,24 +110,25 @@ void PlanChecker::check_deadlines(TimePoint now) const {
   }
 }
 
-void PlanChecker::check_decode_priority(const StepPlan& plan, TimePoint now) {
+void PlanChecker::check_decode_priority(const StepPlan& plan, TimePoint now, Step& step) {
   size_t slices = 0;
-  int32_t paused = 0;
   for (size_t row = 0; row < scheduler_.running().size(); ++row) {
     const Sequence& sequence = *scheduler_.running()[row].sequence;
     SequenceRecord& record = record_of(sequence);
-    if (record.computed < sequence.prompt_length()) continue;
-    if (slices < plan.slices.size() && plan.slices[slices].sequence == &sequence) {
+    const bool decodes = record.computed >= sequence.prompt_length() && left(sequence) > 0;
+    const bool has_row = slices < static_cast<size_t>(plan.decode_rows) && plan.slices[slices].sequence == &sequence;
+    if (has_row) {
+      EXPECT_TRUE(decodes) << "its prompt isn't over, or the token that is being drawn is its last";
       EXPECT_EQ(plan.slices[slices].length, 1);
       ++slices;
-      continue;
+    } else if (decodes) {
+      check_pause(row, now);
+      step.paused.push_back(&record);
     }
-    ++paused;
-    check_pause(row, now);
-    if (!record.pause_began) record.pause_began = now;
   }
   EXPECT_EQ(static_cast<size_t>(plan.decode_rows), slices) << "decode rows come first, in order of admission";
-  EXPECT_EQ(plan.paused_rows, paused) << "every running sequence past its prefill has a row, or is paused";
+  EXPECT_EQ(static_cast<size_t>(plan.paused_rows), plan.empty() ? 0 : step.paused.size())
+      << "every running sequence past its prefill has a row, or is paused";
 }
 
 // Who could not take a block when his turn came can't after the others' turns either, because their taking never makes
@@ -80,11 +136,12 @@ void PlanChecker::check_decode_priority(const StepPlan& plan, TimePoint now) {
 void PlanChecker::check_pause(size_t row, TimePoint now) {
   const Sequence& sequence = *scheduler_.running()[row].sequence;
   EXPECT_NE(scheduler_.config().admission, "reserve") << "nobody is ever paused who has reserved all";
+  const SequenceRecord& record = record_of(sequence);
   if (sequence.is_slow() &&
-      now - record_of(sequence).last_token < std::chrono::milliseconds(RowThrottle::kIntervalMs)) {
+      (record.drawing > 0 || now - record.last_token < std::chrono::milliseconds(RowThrottle::kIntervalMs))) {
     return;
   }
-  EXPECT_GT(blocks_for(sequence.token_count()), static_cast<int64_t>(sequence.block_table().size()))
+  EXPECT_GT(blocks_for(foreseen(sequence)), static_cast<int64_t>(sequence.block_table().size()))
       << "paused though it needs no block";
   EXPECT_FALSE(is_safe_after_taking(row)) << "paused though its blocks would leave the state safe";
 }
@@ -105,9 +162,9 @@ void PlanChecker::check_budget(const StepPlan& plan, int64_t prompt_tokens_left)
   }
 }
 
-void PlanChecker::check_first_prompt(const StepPlan& plan) const {
+void PlanChecker::check_first_prompt(const StepPlan& plan) {
   for (const RunningRow& row : scheduler_.running()) {
-    if (!row.sequence->is_prefill()) continue;
+    if (prompt_left(*row.sequence) <= 0) continue;
     const auto slice = std::find_if(plan.slices.begin(), plan.slices.end(),
                                     [&](const Slice& s) { return s.sequence == row.sequence; });
     const int32_t length = slice == plan.slices.end() ? 0 : slice->length;
@@ -117,7 +174,7 @@ void PlanChecker::check_first_prompt(const StepPlan& plan) const {
   }
 }
 
-void PlanChecker::check_slices(const StepPlan& plan, TimePoint now) {
+void PlanChecker::check_slices(const StepPlan& plan) {
   std::set<const Sequence*> seen;
   uint64_t admitted_before = 0;
   for (size_t i = 0; i < plan.slices.size(); ++i) {
@@ -132,11 +189,23 @@ void PlanChecker::check_slices(const StepPlan& plan, TimePoint now) {
     }
     admitted_before = slice.sequence->admission_number();
     record.computed = slice.begin + slice.length;
-    EXPECT_LE(record.computed, slice.sequence->token_count());
-    if (!record.first_slice) record.first_slice = now;
-    if (record.pause_began) record.pause_in_gap += now - *record.pause_began;
-    record.pause_began.reset();
+    EXPECT_LE(record.computed, foreseen(*slice.sequence));
+    EXPECT_EQ(slice.draws, record.computed == foreseen(*slice.sequence) && left(*slice.sequence) > 0);
+    check_drawing(slice, record);
   }
+}
+
+/// A row whose token is still being drawn says where, and can do without its value.
+void PlanChecker::check_drawing(const Slice& slice, const SequenceRecord& record) {
+  if (record.drawing == 0) {
+    EXPECT_EQ(slice.drawn_before, -1);
+    return;
+  }
+  EXPECT_FALSE(slice.sequence->submission().sampling.has_penalties());
+  const std::vector<Part>& before = under_way_.back().parts;
+  const auto part = std::ranges::find_if(before, [&](const Part& p) { return p.record == &record; });
+  ASSERT_NE(part, before.end());
+  EXPECT_EQ(slice.drawn_before, part->drawn_sample);
 }
 
 void PlanChecker::count_holders() {
@@ -144,6 +213,19 @@ void PlanChecker::count_holders() {
   for (const RunningRow& row : scheduler_.running()) {
     for (const int32_t block : row.sequence->block_table()) ++holders_[block];
   }
+  for (const auto& [record, table] : kept_tables()) {
+    for (const int32_t block : table) ++holders_[block];
+  }
+}
+
+std::map<const SequenceRecord*, std::vector<int32_t>> PlanChecker::kept_tables() const {
+  std::map<const SequenceRecord*, std::vector<int32_t>> tables;
+  for (const Step& step : under_way_) {
+    for (const Part& part : step.parts) {
+      if (part.record->has_ended) tables[part.record] = part.table;
+    }
+  }
+  return tables;
 }
 
 void PlanChecker::check_tables() {
@@ -185,6 +267,10 @@ std::vector<PlanChecker::Holding> PlanChecker::holdings() const {
     for (const int32_t block : table) holding.owned += holders_.at(block) == 1 ? 1 : 0;
     all.push_back(holding);
   }
+  for (const auto& [record, table] : kept_tables()) {
+    const auto owned = std::ranges::count_if(table, [this](int32_t block) { return holders_.at(block) == 1; });
+    all.push_back({.need = 0, .owned = owned});
+  }
   return all;
 }
 
@@ -198,9 +284,9 @@ bool PlanChecker::is_safe(std::vector<Holding> holdings, int64_t free) const {
   return true;
 }
 
-bool PlanChecker::is_safe_after_taking(size_t taker) const {
+bool PlanChecker::is_safe_after_taking(size_t taker) {
   const Sequence& sequence = *scheduler_.running()[taker].sequence;
-  const int64_t taken = blocks_for(sequence.token_count()) - static_cast<int64_t>(sequence.block_table().size());
+  const int64_t taken = blocks_for(foreseen(sequence)) - static_cast<int64_t>(sequence.block_table().size());
   std::vector<Holding> after = holdings();
   after[taker].need -= taken;
   after[taker].owned += taken;
@@ -218,7 +304,7 @@ void PlanChecker::check_blocks() const {
   EXPECT_LE(counts.cached, counts.free);
   const std::vector<Holding> all = holdings();
   int64_t reserved = used;
-  for (size_t row = 0; row < all.size(); ++row) {
+  for (size_t row = 0; row < scheduler_.running().size(); ++row) {
     reserved += all[row].need;
     EXPECT_EQ(scheduler_.running()[row].sequence->table().owned_count(), all[row].owned);
   }

@@ -35,6 +35,7 @@ class Sharing : public ::testing::Test {
   void compute(Sequence& sequence, int32_t length) {
     const int32_t before = sequence.computed_count();
     while (sequence.table().count() < pool_.growth().blocks_for(before + length)) sequence.take_block();
+    sequence.plan_slice(length, std::nullopt);
     sequence.advance(length);
     sharing_.publish(sequence, before);
   }
@@ -127,11 +128,13 @@ TEST_F(Sharing, PublishesPromptsAndAnswersOnlyWhenTold) {
     for (int i = 0; i < 4; ++i) table.take();
     a.admit(std::move(table), 0, 0);
     sharing.begin(a);
+    a.plan_slice(6, 0);
     a.advance(6);
     sharing.publish(a, 0);
     Submission next = first;
     for (int32_t token = 70; token < 80; ++token) {
       a.append(token, false, {});
+      a.plan_slice(1, 0);
       a.advance(1);
       sharing.publish(a, a.computed_count() - 1);
       next.prompt.push_back(token);

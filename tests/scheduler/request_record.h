@@ -13,7 +13,9 @@ namespace sluice::scheduler {
 /// What is known of one sequence from outside, and what should come of it.
 struct SequenceRecord {
   std::vector<int32_t> expected;  ///< its output alone
-  int32_t computed = 0;           ///< tokens that are in the cache: found there or computed by steps
+  int32_t computed = 0;           ///< tokens that are in the cache, found there or computed by steps planned so far
+  int32_t under_way = 0;          ///< of these, computed by steps that are not committed
+  int32_t drawing = 0;            ///< tokens that steps draw that are not committed
   int32_t cached = 0;             ///< of these, found there
   bool was_admitted = false;
   bool is_cancelled = false;  ///< by us

@@ -134,7 +134,7 @@ void Scenario::configure(const Options& options) {
   const int32_t block_count = number_or(options, "blocks", 32);
   const kvcache::BlockGrowth growth = growth_of(options);
   pool_ = std::make_unique<kvcache::SharedBlockPool>(block_count, growth);
-  executor_ = std::make_unique<FakeExecutor>(block_count, growth, kVocabSize);
+  executor_ = std::make_unique<FakeExecutor>(block_count, growth, kVocabSize, options.contains("ahead") ? 1 : 0);
   scheduler_ = std::make_unique<Scheduler>(config, *pool_, hasher_, shares_prefixes_ && prefix->second == "outputs");
 }
 
@@ -157,6 +157,7 @@ Submission Scenario::submission_of(const Options& options) const {
   submission.max_new_tokens = number_or(options, "max", 1);
   submission.sequence_count = number_or(options, "n", 1);
   submission.score_prompt = options.contains("score");
+  if (options.contains("penalties")) submission.sampling.frequency_penalty = 1;
   if (options.contains("tenant")) submission.tenant = options.at("tenant");
   submission.priority = number_or(options, "priority", 0);
   submission.arrival = clock_.now();
@@ -206,7 +207,7 @@ void Scenario::explain(const std::string& line) {
 
 void Scenario::tick_often(int count) {
   for (int i = 0; i < count; ++i) {
-    step(scheduler_->plan(clock_.now()));
+    turn();
     for (const TokenEvent& event : scheduler_->take_events()) {
       if (!std::holds_alternative<Accepted>(event.what)) text_of(event);
     }
@@ -222,8 +223,7 @@ void Scenario::tick(const std::string& line) {
           : trimmed(line.substr(arrow + 2, implies == std::string::npos ? implies : implies - 2));
   const std::string events = implies == std::string::npos ? "" : trimmed(line.substr(implies + 2));
 
-  const StepPlan& plan = scheduler_->plan(clock_.now());
-  EXPECT_EQ(step(plan), slices) << "the step";
+  EXPECT_EQ(turn(), slices) << "the step";
   std::vector<std::string> happened;
   for (const TokenEvent& event : scheduler_->take_events()) {
     if (!std::holds_alternative<Accepted>(event.what)) happened.push_back(text_of(event));
@@ -231,22 +231,39 @@ void Scenario::tick(const std::string& line) {
   EXPECT_EQ(joined(happened), events) << "what happened";
 }
 
-std::string Scenario::step(const StepPlan& plan) {
+std::string Scenario::turn() {
+  const std::string slices = launch_next();
+  if (!launched_.empty() && (slices.empty() || !may_launch_another())) collect_oldest();
+  return slices;
+}
+
+bool Scenario::may_launch_another() const {
+  return static_cast<int32_t>(launched_.size()) <= executor_->steps_ahead();
+}
+
+std::string Scenario::launch_next() {
+  if (!scheduler_->may_plan()) return "";
+  const StepPlan& plan = scheduler_->plan(clock_.now());
+  if (plan.empty()) return "";
   std::vector<std::string> slices;
   for (const Slice& slice : plan.slices) {
     const std::string name = name_of(slice.sequence->submission().id, slice.sequence->index());
-    slices.push_back(name + "+" + std::to_string(slice.length));
+    slices.push_back(name + (slice.drawn_before >= 0 ? "*+" : "+") + std::to_string(slice.length));
   }
-  if (plan.empty()) return "";
   build_batch(plan, pool_->growth(), batch_);
-  Result<engine::StepOutput> output = executor_->step(batch_);
-  clock_.advance(kStepTime + time_per_prompt_token_ * plan.prefill_tokens);
-  if (output.ok()) {
-    scheduler_->commit(plan, std::move(output).value(), clock_.now());
-  } else {
-    scheduler_->fail_all(output.status(), clock_.now());
-  }
+  EXPECT_TRUE(executor_->launch(batch_).ok());
+  launched_.push_back(&plan);
   return joined(slices);
+}
+
+void Scenario::collect_oldest() {
+  const StepPlan& plan = *launched_.front();
+  launched_.pop_front();
+  Result<engine::StepOutput> output = executor_->collect();
+  clock_.advance(kStepTime + time_per_prompt_token_ * plan.prefill_tokens);
+  if (output.ok()) return scheduler_->commit(plan, std::move(output).value(), clock_.now());
+  for (; !launched_.empty(); launched_.pop_front()) EXPECT_FALSE(executor_->collect().ok());
+  scheduler_->fail_step(output.status(), clock_.now());
 }
 
 void Scenario::expect(const Options& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -24,13 +25,15 @@ namespace sluice::scheduler {
 ///     [running_per_tenant=1] [queued_tokens=100] [queued_per_tenant=2] [tpot_target=30]
 ///     [token_ms=2] a step takes so much longer for each prompt token
 ///     [full=1] [windowed=2] [window=8] [slice_max=16] groups of layers, tokens that those with a window see, and the
-///     longest slice that their rings are made for
+///     longest slice that their rings are made for    [ahead] the loop runs one step ahead
 ///   limits max_running=1 ...    a change of those of the above that are limits; the others stay
-///   submit A prompt=7 max=3 [n=2] [stop=2] [deadline=50] [score] [tenant=x] [priority=-1] [same=5]
+///   submit A prompt=7 max=3 [n=2] [stop=2] [deadline=50] [score] [tenant=x] [priority=-1] [same=5] [penalties]
 ///     stop: its 2nd token is a stop token; deadline: ms from now; same: the first 5 tokens are those of all who say so
 ///   explain prompt=7 max=3 [as in submit] => kv before=1 cached=0    what it would lack, or now, or never
 ///   cancel A  |  cancel A.1  |  fail_all  |  engine_fails  |  advance 5    the last in ms; a step takes 10 ms
 ///   tick -> A+7 B.0+2 => A#1 B?2    the slices of the step, then what happened since the last tick
+///     ahead: the slices of the step that was launched, with A* for a row whose token is still being drawn; then the
+///     step before it was collected, if there was one
 ///   ticks 5    as many ticks, whatever they do
 ///   expect used=2 reserved=3 running=1 waiting=0 room=3 shared=0 known=0 cached=0 paused=0    any of them; known:
 ///   blocks
@@ -57,7 +60,11 @@ class Scenario {
   void explain(const std::string& line);
   void tick(const std::string& line);
   void tick_often(int count);
-  std::string step(const StepPlan& plan);
+  /// A turn of the loop; the slices of the step that it launched.
+  std::string turn();
+  std::string launch_next();
+  bool may_launch_another() const;
+  void collect_oldest();
   void expect(const Options& options);
 
   std::string name_of(RequestId id, int32_t sequence) const;
@@ -78,6 +85,7 @@ class Scenario {
   std::unique_ptr<FakeExecutor> executor_;
   std::unique_ptr<Scheduler> scheduler_;
   engine::Batch batch_;
+  std::deque<const StepPlan*> launched_;  // oldest first
   std::map<RequestId, Client> clients_;
 };
 

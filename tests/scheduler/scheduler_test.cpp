@@ -209,13 +209,14 @@ TEST(SchedulerDeathTest, RefusesMisuse) {
   rig.submit(make_submission(1, 2, 2));
   EXPECT_DEATH(rig.submit(make_submission(1, 2, 2)), "is_new");
   const StepPlan& plan = rig.scheduler_.plan({});
-  EXPECT_DEATH(rig.scheduler_.plan({}), "is_step_open_");
-  EXPECT_DEATH(rig.scheduler_.cancel({.request = {1}, .sequence = std::nullopt}, {}), "is_step_open_");
-  EXPECT_DEATH(rig.scheduler_.commit(plan, {}, {}), "count <= samples.size");
+  EXPECT_DEATH(rig.scheduler_.commit(plan, {}, {}), "samples.size");
   engine::StepOutput too_many;
   too_many.samples.resize(2);
-  EXPECT_DEATH(rig.scheduler_.commit(plan, too_many, {}), "samples.empty");
-  rig.scheduler_.fail_all(unavailable("over"), {});
+  EXPECT_DEATH(rig.scheduler_.commit(plan, too_many, {}), "samples.size");
+  const StepPlan& ahead = rig.scheduler_.plan({});
+  EXPECT_DEATH(rig.scheduler_.plan({}), "may_plan");
+  EXPECT_DEATH(rig.scheduler_.commit(ahead, {}, {}), "oldest");
+  rig.scheduler_.fail_step(unavailable("over"), {});
 }
 
 TEST(SchedulerDeathTest, RefusesAConfigurationThatIsNotValid) {

@@ -113,10 +113,11 @@ inline Submission make_submission(uint64_t id, int32_t prompt_length, int32_t ma
 struct ServingParts {
   static constexpr int32_t kVocabSize = 1000;
 
-  explicit ServingParts(const SchedulerConfig& config, int32_t block_count = 64, int32_t block_size = 4)
+  explicit ServingParts(const SchedulerConfig& config, int32_t block_count = 64, int32_t block_size = 4,
+                        int32_t steps_ahead = 0)
       : pool(block_count, block_size),
         scheduler(config, pool, hasher, false),
-        executor(block_count, block_size, kVocabSize),
+        executor(block_count, {block_size}, kVocabSize, steps_ahead),
         mailbox(config.max_queued_requests + config.max_running) {}
 
   kvcache::BlockHasher hasher = test_hasher();

@@ -141,10 +141,11 @@ TEST_F(HandTickedLoop, GivesRoomBackWhenRequestsLeave) {
 class SpyExecutor final : public engine::Executor {
  public:
   SpyExecutor(FakeExecutor& executor, std::function<void()> look) : executor_(executor), look_(std::move(look)) {}
-  Result<engine::StepOutput> step(const engine::Batch& batch) override {
+  Status launch(const engine::Batch& batch) override {
     look_();
-    return executor_.step(batch);
+    return executor_.launch(batch);
   }
+  Result<engine::StepOutput> collect() override { return executor_.collect(); }
 
  private:
   FakeExecutor& executor_;

@@ -17,7 +17,7 @@ constexpr std::array kTenants = {"", "anna", "bert", "carl"};
 
 }  // namespace
 
-Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups)
+Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups, int32_t steps_ahead)
     : random_(seed),
       changes_policy_(!policy),
       vocab_size_(draw(2, 60)),
@@ -29,7 +29,7 @@ Simulation::Simulation(uint64_t seed, const std::optional<std::string>& policy, 
       pool_(draw_block_count(), growth_),
       scheduler_(draw_config(policy), pool_, hasher_, reuses_outputs_),
       first_limits_(scheduler_.config()),
-      executor_(pool_.capacity(), growth_, vocab_size_),
+      executor_(pool_.capacity(), growth_, vocab_size_, steps_ahead),
       plan_checker_(scheduler_, records_),
       event_checker_(scheduler_, records_) {
   for (int i = 0; i < 3; ++i) beginnings_.push_back(draw_tokens(draw(1, load_.is_crowded ? 16 : 40)));
@@ -92,6 +92,7 @@ Submission Simulation::draw_submission() {
   const std::vector<int32_t> rest = draw_tokens(draw(submission.prompt.empty() ? 1 : 0, rest_max));
   submission.prompt.insert(submission.prompt.end(), rest.begin(), rest.end());
   submission.sampling.temperature = chance(0.5) ? 0.0F : 1.0F;
+  if (executor_.steps_ahead() > 0 && chance(0.05)) submission.sampling.presence_penalty = 1;
   submission.seed = random_();
   submission.max_new_tokens = load_.is_crowded ? draw(8, 24) : draw(0, chance(0.2) ? 40 : 8);
   const bool ends_early = load_.turns_long ? tick_ < kBusyTicks / 2 : chance(0.4);
@@ -134,7 +135,7 @@ void Simulation::submit() {
   for (int32_t i = 0; i < submission.sequence_count; ++i) {
     record.sequences[static_cast<size_t>(i)].expected = solo_output(submission, i, vocab_size_);
   }
-  ticks_allowed_ += record.tokens_max() * submission.sequence_count;
+  steps_allowed_ += (record.tokens_max() + executor_.steps_ahead()) * submission.sequence_count;
   records_.emplace(submission.id, std::move(record));
   scheduler_.submit(std::move(submission), clock_.now());
   check_events(false);
@@ -209,24 +210,49 @@ void Simulation::check_events(bool step_has_prefill) {
 }
 
 void Simulation::tick() {
-  const StepPlan& plan = scheduler_.plan(clock_.now());
-  check_events(false);
-  plan_checker_.check(plan, clock_.now());
-  if (!plan.empty()) step(plan);
+  // Now and then the loop isn't quick enough to run ahead.
+  const bool is_late = !launched_.empty() && chance(0.1);
+  const bool has_launched = !is_late && launch_next();
+  if (!launched_.empty() && !(has_launched && may_launch_another())) collect_oldest();
   ++tick_;
 }
 
-void Simulation::step(const StepPlan& plan) {
-  --ticks_allowed_;
-  const bool has_prefill = plan.prefill_tokens > 0;
+bool Simulation::may_launch_another() const {
+  return static_cast<int32_t>(launched_.size()) <= executor_.steps_ahead();
+}
+
+bool Simulation::launch_next() {
+  if (!scheduler_.may_plan()) {
+    ++held_up_count_;
+    return false;
+  }
+  const StepPlan& plan = scheduler_.plan(clock_.now());
+  check_events(false);
+  plan_checker_.check(plan, clock_.now());
+  if (plan.empty()) return false;
+  --steps_allowed_;
+  ahead_count_ += plan.is_ahead ? 1 : 0;
   build_batch(plan, pool_.growth(), batch_);
-  Result<engine::StepOutput> output = executor_.step(batch_);
+  EXPECT_TRUE(executor_.launch(batch_).ok());
+  launched_.push_back(&plan);
+  return true;
+}
+
+void Simulation::collect_oldest() {
+  const StepPlan& plan = *launched_.front();
+  launched_.pop_front();
+  const bool has_prefill = plan.prefill_tokens > 0;
+  Result<engine::StepOutput> output = executor_.collect();
   clock_.advance(unit_ * (50 + 3 * plan.prefill_tokens + plan.decode_rows));
+  dropped_count_ += std::ranges::count(plan.slices, nullptr, &Slice::sequence);
   if (output.ok()) {
+    plan_checker_.note_collected(clock_.now());
     scheduler_.commit(plan, std::move(output).value(), clock_.now());
   } else {
+    for (; !launched_.empty(); launched_.pop_front()) EXPECT_FALSE(executor_.collect().ok());
     event_checker_.expect_failure(output.status().code());
-    scheduler_.fail_all(output.status(), clock_.now());
+    plan_checker_.note_failed();
+    scheduler_.fail_step(output.status(), clock_.now());
   }
   check_events(has_prefill);
 }
@@ -236,8 +262,8 @@ void Simulation::run() {
     disturb();
     tick();
   }
-  while (scheduler_.has_work() && !::testing::Test::HasFailure()) {
-    ASSERT_GT(ticks_allowed_, 0) << "the work does not end";
+  while ((scheduler_.has_work() || !launched_.empty()) && !::testing::Test::HasFailure()) {
+    ASSERT_GE(steps_allowed_, 0) << "the work does not end";
     tick();
   }
   if (!::testing::Test::HasFailure()) check_end();
@@ -254,12 +280,18 @@ int64_t Simulation::wrapped_count() const {
 }
 
 void Simulation::check_end() const {
+  EXPECT_FALSE(scheduler_.has_open_step());
   EXPECT_EQ(pool_.counts().used, 0);
   EXPECT_EQ(pool_.counts().shared, 0);
   EXPECT_EQ(scheduler_.reserved_blocks(), 0);
   EXPECT_EQ(scheduler_.running_count(), 0);
   EXPECT_EQ(scheduler_.waiting_count(), 0);
   EXPECT_EQ(scheduler_.waiting_prompt_tokens(), 0);
+  uint64_t tokens = 0;
+  for (const auto& [id, record] : records_) {
+    for (const SequenceRecord& sequence : record.sequences) tokens += sequence.tokens.size();
+  }
+  EXPECT_EQ(scheduler_.totals().decode_tokens, tokens) << "what was dropped counts nowhere";
   for (const auto& [id, record] : records_) {
     EXPECT_TRUE(record.is_refused || record.has_ended()) << "request " << id.value << " has no end";
     EXPECT_NE(record.is_refused, record.is_accepted) << "request " << id.value;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <random>
 #include <string>
@@ -29,7 +30,8 @@ class Simulation {
   };
 
   /// `policy`: "reserve", "plan" or "adaptive", or nothing for changes between them on the way.
-  Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups);
+  /// `steps_ahead`: as Executor has it.
+  Simulation(uint64_t seed, const std::optional<std::string>& policy, Groups groups, int32_t steps_ahead = 0);
 
   /// Ticks through the whole workload and checks every tick.
   void run();
@@ -37,6 +39,11 @@ class Simulation {
   const SchedulerTotals& totals() const { return scheduler_.totals(); }
   /// Sequences that wrote over their own blocks.
   int64_t wrapped_count() const;
+  /// Rows that were computed for sequences which had ended.
+  int64_t dropped_count() const { return dropped_count_; }
+  /// Steps that were planned while another was under way, and those that had to wait for the other's tokens.
+  int64_t ahead_count() const { return ahead_count_; }
+  int64_t held_up_count() const { return held_up_count_; }
 
  private:
   /// What kind of load a seed draws.
@@ -66,7 +73,9 @@ class Simulation {
   void disturb();
   void check_events(bool step_has_prefill);
   void tick();
-  void step(const StepPlan& plan);
+  bool launch_next();
+  bool may_launch_another() const;
+  void collect_oldest();
   void check_end() const;
 
   std::mt19937_64 random_;
@@ -83,13 +92,17 @@ class Simulation {
   const SchedulerConfig first_limits_;
   FakeExecutor executor_;
   engine::Batch batch_;
+  std::deque<const StepPlan*> launched_;  // oldest first
   Records records_;
   PlanChecker plan_checker_;
   EventChecker event_checker_;
   std::vector<std::vector<int32_t>> beginnings_;
   uint64_t next_id_ = 1;
   int32_t tick_ = 0;
-  int64_t ticks_allowed_ = 0;  // every tick computes a token of some request
+  int64_t steps_allowed_ = 0;  // every step computes a token of some request, or a row of one that has ended
+  int64_t dropped_count_ = 0;
+  int64_t ahead_count_ = 0;
+  int64_t held_up_count_ = 0;
 };
 
 }  // namespace sluice::scheduler

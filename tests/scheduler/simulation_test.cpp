@@ -29,11 +29,12 @@ uint64_t number_from_environment(const char* name, uint64_t fallback) {
 struct Kind {
   std::string policy;  // or "changing"
   Simulation::Groups groups;
+  int32_t steps_ahead = 0;
 
   std::string name() const {
     const bool is_plain = groups.full == 1 && groups.windowed == 0;
     const std::string shape = "full" + std::to_string(groups.full) + "windowed" + std::to_string(groups.windowed);
-    return policy + (is_plain ? "" : "_" + shape);
+    return policy + (is_plain ? "" : "_" + shape) + (steps_ahead > 0 ? "_ahead" : "");
   }
 };
 
@@ -45,17 +46,24 @@ class RandomSimulation : public ::testing::TestWithParam<Kind> {
   void run(uint64_t seed) {
     running_seed = static_cast<std::sig_atomic_t>(seed);
     const std::string& policy = GetParam().policy;
-    Simulation simulation(seed, policy == "changing" ? std::nullopt : std::optional(policy), GetParam().groups);
+    Simulation simulation(seed, policy == "changing" ? std::nullopt : std::optional(policy), GetParam().groups,
+                          GetParam().steps_ahead);
     simulation.run();
     pauses_ += simulation.totals().pauses;
     cached_tokens_ += simulation.totals().cached_tokens;
     wrapped_ += simulation.wrapped_count();
+    dropped_ += simulation.dropped_count();
+    ahead_ += simulation.ahead_count();
+    held_up_ += simulation.held_up_count();
     if (HasFailure()) tell_seed(SIGABRT);
   }
 
   uint64_t pauses_ = 0;
   uint64_t cached_tokens_ = 0;
   int64_t wrapped_ = 0;
+  int64_t dropped_ = 0;
+  int64_t ahead_ = 0;
+  int64_t held_up_ = 0;
 
  private:
   void (*previous_)(int) = SIG_DFL;
@@ -71,12 +79,17 @@ TEST_P(RandomSimulation, KeepsEveryPromiseUnderRandomWorkloads) {
   EXPECT_GT(cached_tokens_, 1000U) << "the workloads share hardly anything";
   EXPECT_EQ(pauses_ > 0, GetParam().policy != "reserve") << "the workloads meet no shortage";
   EXPECT_EQ(wrapped_ > 1000, GetParam().groups.windowed > 0) << "the workloads hardly go round in rings";
+  for (const int64_t seen : {dropped_, ahead_, held_up_}) {
+    EXPECT_EQ(seen > 1000, GetParam().steps_ahead > 0) << "the loop hardly runs ahead: " << seen;
+  }
 }
 
-std::vector<Kind> kinds_of(const std::vector<Simulation::Groups>& all) {
+std::vector<Kind> kinds_of(const std::vector<Simulation::Groups>& all, int32_t steps_ahead) {
   std::vector<Kind> kinds;
   for (const Simulation::Groups& groups : all) {
-    for (const char* policy : {"reserve", "plan", "adaptive", "changing"}) kinds.push_back({policy, groups});
+    for (const char* policy : {"reserve", "plan", "adaptive", "changing"}) {
+      kinds.push_back({policy, groups, steps_ahead});
+    }
   }
   return kinds;
 }
@@ -85,8 +98,13 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& info) {
   return info.param.name();
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, RandomSimulation, ::testing::ValuesIn(kinds_of({{1, 0}})), name_of);
-INSTANTIATE_TEST_SUITE_P(Windows, RandomSimulation, ::testing::ValuesIn(kinds_of({{0, 1}, {1, 2}, {2, 1}})), name_of);
+const std::vector<Simulation::Groups> kPlain = {{1, 0}};
+const std::vector<Simulation::Groups> kWindowed = {{0, 1}, {1, 2}, {2, 1}};
+
+INSTANTIATE_TEST_SUITE_P(Policies, RandomSimulation, ::testing::ValuesIn(kinds_of(kPlain, 0)), name_of);
+INSTANTIATE_TEST_SUITE_P(Windows, RandomSimulation, ::testing::ValuesIn(kinds_of(kWindowed, 0)), name_of);
+INSTANTIATE_TEST_SUITE_P(PoliciesAhead, RandomSimulation, ::testing::ValuesIn(kinds_of(kPlain, 1)), name_of);
+INSTANTIATE_TEST_SUITE_P(WindowsAhead, RandomSimulation, ::testing::ValuesIn(kinds_of(kWindowed, 1)), name_of);
 
 }  // namespace
 }  // namespace sluice::scheduler

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <initializer_list>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -39,17 +40,20 @@ class Slicer : public ::testing::Test {
     sequence.admit(pool_.new_table(pool_.capacity()), 0, number + 1);
     sequence.begin_slice(last);
     while (sequence.table().count() < pool_.growth().blocks_for(prompt)) sequence.take_block();
-    if (computed > 0) sequence.advance(computed);
+    if (computed > 0) compute(sequence, computed, drawn > 0);
     for (int32_t i = 0; i < drawn; ++i) {
-      if (i > 0) advance(sequence);
+      if (i > 0) compute(sequence, 1, true);
       sequence.append(0, false, last);
     }
     running_.add({&sequence, &request, 0});
     return sequence;
   }
-  void advance(Sequence& sequence) {
-    while (sequence.table().count() < pool_.growth().blocks_for(sequence.token_count())) sequence.take_block();
-    sequence.advance(1);
+  void compute(Sequence& sequence, int32_t length, bool draws) {
+    while (sequence.table().count() < pool_.growth().blocks_for(sequence.computed_count() + length)) {
+      sequence.take_block();
+    }
+    sequence.plan_slice(length, draws ? std::optional(0) : std::nullopt);
+    sequence.advance(length);
   }
   const StepPlan& slice(TimePoint now) {
     plan_.clear();
@@ -66,12 +70,11 @@ class Slicer : public ::testing::Test {
 
   const LengthBook lengths_ = doubted_book();
   const StepTimeModel model_;
-  const SchedulerConfig limits_;
+  SchedulerConfig limits_;
   kvcache::SharedBlockPool pool_;
-  PauseMargin margin_{0.005};
   std::deque<Request> requests_;
   RunningRows running_;
-  StepSlicer slicer_{pool_, lengths_, model_, margin_};
+  StepSlicer slicer_{pool_, lengths_, model_};
   StepPlan plan_;
 };
 
@@ -95,6 +98,27 @@ TEST_F(Slicer, NeverHoldsBackWhomTheOthersWaitFor) {
   EXPECT_EQ(plan.slices.front().sequence, &slow);
 }
 
+TEST_F(Slicer, LeavesOutWhoDrawsItsLastTokenAndIsNotPaused) {
+  const TimePoint begin = TimePoint(milliseconds(1000));
+  run(4, 1, 6, begin);
+  ASSERT_EQ(slice(begin).decode_rows, 1);
+  const StepPlan& ahead = slice(begin);
+  EXPECT_TRUE(ahead.empty());
+  EXPECT_EQ(ahead.paused_rows, 0);
+}
+
+TEST_F(Slicer, GoesOnWithAPromptWhereTheStepUnderWayLeavesIt) {
+  run(20, 0, 24, TimePoint(milliseconds(1000)), 0);
+  limits_.tokens_per_step = 12;
+  EXPECT_EQ(slice({}).slices.front().length, 12);
+  const StepPlan& ahead = slice({});
+  ASSERT_EQ(ahead.slices.size(), 1U);
+  EXPECT_EQ(ahead.slices[0].begin, 12);
+  EXPECT_EQ(ahead.slices[0].length, 8);
+  EXPECT_TRUE(ahead.slices[0].draws);
+  EXPECT_EQ(ahead.slices[0].drawn_before, -1);
+}
+
 TEST_F(Slicer, DrawsSlowlyForThoseWhoAreSlow) {
   const TimePoint begin = TimePoint(milliseconds(1000));
   run(4, 4, 16, begin);
@@ -102,6 +126,9 @@ TEST_F(Slicer, DrawsSlowlyForThoseWhoAreSlow) {
   ASSERT_EQ(slice(begin).decode_rows, 1);
   EXPECT_TRUE(slow.is_slow());
   EXPECT_EQ(slice(begin + milliseconds(RowThrottle::kIntervalMs)).decode_rows, 2);
+  const StepPlan& ahead = slice(begin + milliseconds(RowThrottle::kIntervalMs + 1));
+  EXPECT_EQ(ahead.decode_rows, 1) << "a token of the slow one is being drawn";
+  EXPECT_NE(ahead.slices.front().sequence, &slow);
 }
 
 /// A ring that has room for slices of 5 tokens.

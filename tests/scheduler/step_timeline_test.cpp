@@ -115,9 +115,10 @@ TEST_F(StepTimelineTest, AReaderBesideTheWriterGetsWholeEntriesInOrder) {
 class TimedExecutor final : public engine::Executor {
  public:
   TimedExecutor(FakeExecutor& executor, ManualClock& clock) : executor_(executor), clock_(clock) {}
-  Result<engine::StepOutput> step(const engine::Batch& batch) override {
+  Status launch(const engine::Batch& batch) override { return executor_.launch(batch); }
+  Result<engine::StepOutput> collect() override {
     clock_.advance(std::chrono::milliseconds(3));
-    return executor_.step(batch);
+    return executor_.collect();
   }
 
  private:

@@ -4,14 +4,18 @@
 
 namespace sluice::server {
 
-Result<engine::StepOutput> ScriptedExecutor::step(const engine::Batch& batch) {
+Status ScriptedExecutor::launch(const engine::Batch& batch) {
   wait_for_permission();
-  {
-    const MutexLock lock(mutex_);
-    if (failure_) return *std::exchange(failure_, std::nullopt);
-  }
   engine::StepOutput output;
   for (const engine::SampleRow& row : batch.samples) output.samples.push_back(sample(row));
+  launched_ = std::move(output);
+  return {};
+}
+
+Result<engine::StepOutput> ScriptedExecutor::collect() {
+  Result<engine::StepOutput> output = *std::exchange(launched_, std::nullopt);
+  const MutexLock lock(mutex_);
+  if (failure_) return *std::exchange(failure_, std::nullopt);
   return output;
 }
 

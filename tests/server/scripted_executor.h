@@ -16,7 +16,8 @@ class ScriptedExecutor final : public engine::Executor {
  public:
   explicit ScriptedExecutor(std::vector<int32_t> script) : script_(std::move(script)) {}
 
-  Result<engine::StepOutput> step(const engine::Batch& batch) override;
+  Status launch(const engine::Batch& batch) override;
+  Result<engine::StepOutput> collect() override;
 
   /// Steps from now on wait.
   void hold();
@@ -31,6 +32,7 @@ class ScriptedExecutor final : public engine::Executor {
   void wait_for_permission();
 
   const std::vector<int32_t> script_;
+  std::optional<Result<engine::StepOutput>> launched_;  // the loop thread's
   Mutex mutex_;
   CondVar changed_;
   bool held_ SLUICE_GUARDED_BY(mutex_) = false;
