@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,6 +116,8 @@ class Backend {
 
   /// For people and for metrics, e.g. "cpu avx2, 2 threads".
   virtual std::string description() const = 0;
+  /// What a cache may still take of the device's own memory; nullopt for a device that computes in this machine's.
+  virtual std::optional<int64_t> free_device_bytes() const { return std::nullopt; }
 
   /// One matrix from tensors of equal row length, one below the other; they may differ in type. What the
   /// tensors lend (names, bytes, files, makers) stays as it is until finish_weights() returns: a backend may copy it as

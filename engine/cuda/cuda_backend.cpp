@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,14 +37,17 @@ constexpr int32_t kSamplesMin = 1024;
 template <typename Stored>
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(Device& device, const CudaOptions& options)
-      : device_(device),
+  /// `owned` is the device, or nothing where somebody else owns it.
+  CudaBackend(std::unique_ptr<Device> owned, Device& device, const CudaOptions& options)
+      : owned_(std::move(owned)),
+        device_(device),
         weights_(device, options.element, {.threads = options.load_threads}),
         inputs_(device),
         attention_(device, options.element),
         sampler_(device) {}
 
   std::string description() const override { return device_.description(); }
+  std::optional<int64_t> free_device_bytes() const override { return device_.memory().free; }
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override {
     return weights_.add_matrix(parts);
   }
@@ -107,6 +111,7 @@ class CudaBackend final : public Backend {
   void compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first, int32_t rows);
   void draw(ActivationId in, const RmsNorm& norm, MatrixId head, std::span<const SampleRow> samples);
 
+  const std::unique_ptr<Device> owned_;  // first, as all others give their memory back to it
   Device& device_;
   DeviceWeights weights_;
   ActivationArena arena_;
@@ -442,11 +447,25 @@ Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixI
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(cuda::Device& device, const CudaOptions& options) {
+namespace {
+
+std::unique_ptr<Backend> make_backend(std::unique_ptr<cuda::Device> owned, cuda::Device& device,
+                                      const CudaOptions& options) {
   if (options.element == cuda::Element::kF32) {
-    return std::make_unique<cuda::CudaBackend<float>>(device, options);
+    return std::make_unique<cuda::CudaBackend<float>>(std::move(owned), device, options);
   }
-  return std::make_unique<cuda::CudaBackend<gpu::Bf16>>(device, options);
+  return std::make_unique<cuda::CudaBackend<gpu::Bf16>>(std::move(owned), device, options);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(cuda::Device& device, const CudaOptions& options) {
+  return make_backend(nullptr, device, options);
+}
+
+std::unique_ptr<Backend> make_cuda_backend(std::unique_ptr<cuda::Device> device, const CudaOptions& options) {
+  cuda::Device& lent = *device;
+  return make_backend(std::move(device), lent, options);
 }
 
 }  // namespace sluice::engine

@@ -16,5 +16,7 @@ struct CudaOptions {
 
 /// A backend on a device, which outlives it. Weights of all types are kept as `element`; all sums are float32.
 std::unique_ptr<Backend> make_cuda_backend(cuda::Device& device, const CudaOptions& options);
+/// The same with a device of its own.
+std::unique_ptr<Backend> make_cuda_backend(std::unique_ptr<cuda::Device> device, const CudaOptions& options);
 
 }  // namespace sluice::engine

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/backend.h"
+#include "engine/cuda/cuda_backend.h"
+
+namespace sluice::engine::cuda {
+
+/// The file that the CUDA backend is, and the one symbol that it exports: a function of type PluginEntry.
+inline constexpr char kPluginFile[] = "libsluice_cuda.so";
+inline constexpr char kPluginEntry[] = "sluice_cuda_plugin";
+
+/// How a device computes products.
+struct ProductOptions {
+  /// One algorithm for each shape of a matrix whatever the number of rows, and none that splits a sum: what a row gets
+  /// doesn't depend on how many others there are. Without it few rows and many are computed by different algorithms,
+  /// each the fastest for its number, which round differently.
+  bool is_batch_invariant = false;
+};
+
+struct PluginOptions {
+  int32_t ordinal = 0;  ///< of the device, as CUDA numbers them
+  CudaOptions backend;
+  ProductOptions products;
+};
+
+/// What libsluice_cuda.so does for the program that opens it. C++ objects go from one to the other, so both are of one
+/// version and one compiler; all memory comes from the C++ library that they share.
+struct Plugin {
+  /// plugin_abi() of its build. The first member in every version, and the only one to be read before it is compared.
+  const char* abi;
+  /// The devices in CUDA's order, as "NVIDIA H200, 139 GiB". FAILED_PRECONDITION when CUDA finds no driver or no
+  /// device.
+  Result<std::vector<std::string>> (*devices)();
+  /// A backend that owns its device. FAILED_PRECONDITION for a device without what the kernels need.
+  Result<std::unique_ptr<Backend>> (*open)(const PluginOptions& options);
+};
+
+using PluginEntry = const Plugin*();
+
+/// Of a program or a plugin of Sluice's `version` that is compiled by this compiler.
+inline std::string plugin_abi(std::string_view version) {
+  return "Sluice " + std::string(version) + ", compiled by " __VERSION__;
+}
+
+}  // namespace sluice::engine::cuda

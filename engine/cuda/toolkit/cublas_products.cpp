@@ -1,0 +1,201 @@
+#include "engine/cuda/toolkit/cublas_products.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice::engine::cuda {
+namespace {
+
+// What NVIDIA recommends for Hopper; older generations' algorithms take less.
+constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
+constexpr uint32_t kAlignmentMax = 256;  // of what Device::allocate gives
+/// The number of rows that the algorithm of a batch-invariant product is chosen for: a step of prompts.
+constexpr int32_t kInvariantRows = 2048;
+constexpr int kCandidates = 16;
+
+Status cublas_status(cublasStatus_t status, std::string_view what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return internal_error(std::string(what) + ": " + cublasLtGetStatusString(status) + " (cuBLASLt status " +
+                        std::to_string(static_cast<int>(status)) + ")");
+}
+
+/// The one place where a product's elements become cuBLASLt's; scales of theirs would be Operation's.
+cudaDataType_t type_of(Element element) {
+  switch (element) {
+    case Element::kF32:
+      return CUDA_R_32F;
+    case Element::kBf16:
+      return CUDA_R_16BF;
+  }
+  SLUICE_CHECK(false && "an Element outside the enum");
+}
+
+/// What cuBLASLt is told of a product. It counts by columns, so to it our rows are columns: out [outputs, rows] =
+/// matrix [inputs, outputs] transposed * in [inputs, rows].
+class Operation {
+ public:
+  static Result<Operation> create(int32_t rows, int32_t outputs, int32_t inputs, Element element, const float* bias) {
+    Operation made;
+    SLUICE_RETURN_IF_ERROR(
+        cublas_status(made.describe(rows, outputs, inputs, element, bias), "describing a product to cuBLASLt"));
+    return made;
+  }
+
+  cublasLtMatmulDesc_t product() { return &product_; }
+  cublasLtMatrixLayout_t matrix() { return &matrix_; }
+  cublasLtMatrixLayout_t in() { return &in_; }
+  cublasLtMatrixLayout_t out() { return &out_; }
+
+ private:
+  cublasStatus_t describe(int32_t rows, int32_t outputs, int32_t inputs, Element element, const float* bias) {
+    const auto r = static_cast<uint64_t>(rows);
+    const auto o = static_cast<uint64_t>(outputs);
+    const auto i = static_cast<uint64_t>(inputs);
+    const std::array results{
+        cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T),
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS),
+        set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F),
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias),
+        cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
+        cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
+        cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
+    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
+    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+  }
+
+  template <typename T>
+  cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    return cublasLtMatmulDescSetAttribute(&product_, attribute, &value, sizeof(value));
+  }
+
+  cublasLtMatmulDescOpaque_t product_{};
+  cublasLtMatrixLayoutOpaque_t matrix_{};
+  cublasLtMatrixLayoutOpaque_t in_{};
+  cublasLtMatrixLayoutOpaque_t out_{};
+};
+
+/// What an algorithm may need.
+class Preference {
+ public:
+  static Result<Preference> create(uint32_t alignment, bool may_split_sums) {
+    Preference made;
+    SLUICE_RETURN_IF_ERROR(cublas_status(made.describe(alignment, may_split_sums), "telling cuBLASLt what to prefer"));
+    return made;
+  }
+
+  cublasLtMatmulPreference_t get() { return &preference_; }
+
+ private:
+  cublasStatus_t describe(uint32_t alignment, bool may_split_sums) {
+    const uint32_t schemes = may_split_sums ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_NONE;
+    const std::array results{cublasLtMatmulPreferenceInit(&preference_),
+                             set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes}),
+                             set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment)};
+    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
+    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+  }
+
+  template <typename T>
+  cublasStatus_t set(cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
+    return cublasLtMatmulPreferenceSetAttribute(&preference_, attribute, &value, sizeof(value));
+  }
+
+  cublasLtMatmulPreferenceOpaque_t preference_{};
+};
+
+/// Whether each sum is made by one block from its beginning to its end.
+bool keeps_sums_whole(const cublasLtMatmulAlgo_t& algorithm) {
+  int32_t parts = 0;
+  size_t written = 0;
+  const cublasStatus_t asked = cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts,
+                                                                    sizeof(parts), &written);
+  return asked == CUBLAS_STATUS_SUCCESS && parts <= 1 && parts >= 0;
+}
+
+/// What addresses are multiples of. The rows' lengths count too, so that a product of rows further down is no other
+/// kind.
+uint32_t alignment_of(const Product& product) {
+  const auto row_bytes = static_cast<uintptr_t>(product.inputs * element_bytes(product.element));
+  const auto out_row_bytes = static_cast<uintptr_t>(product.outputs * element_bytes(Element::kF32));
+  const uintptr_t all = reinterpret_cast<uintptr_t>(product.in) | reinterpret_cast<uintptr_t>(product.matrix) |
+                        reinterpret_cast<uintptr_t>(product.bias) | reinterpret_cast<uintptr_t>(product.out) |
+                        row_bytes | out_row_bytes;
+  return static_cast<uint32_t>(std::min<uintptr_t>(all & (~all + 1), kAlignmentMax));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CublasProducts>> CublasProducts::create(Device& device, const ProductOptions& options) {
+  std::unique_ptr<CublasProducts> products(new CublasProducts(device, options));
+  SLUICE_RETURN_IF_ERROR(cublas_status(cublasLtCreate(&products->handle_), "starting cuBLASLt"));
+  SLUICE_ASSIGN_OR_RETURN(products->workspace_,
+                          DeviceBuffer::allocate(device, kWorkspaceBytes, "the workspace of products"));
+  return products;
+}
+
+CublasProducts::~CublasProducts() {
+  if (handle_ != nullptr) static_cast<void>(cublasLtDestroy(handle_));
+}
+
+CublasProducts::Kind CublasProducts::kind_of(const Product& product) const {
+  const auto rounded_up = static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(product.rows)));
+  return {.rows = options_.is_batch_invariant ? kInvariantRows : rounded_up,
+          .outputs = product.outputs,
+          .inputs = product.inputs,
+          .element = product.element,
+          .adds = product.adds,
+          .has_bias = product.bias != nullptr,
+          .alignment = alignment_of(product)};
+}
+
+Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
+  // Heuristics look at whether there is a bias, not at what lies there.
+  const float* const bias = kind.has_bias ? workspace_.as<const float>() : nullptr;
+  SLUICE_ASSIGN_OR_RETURN(Operation operation,
+                          Operation::create(kind.rows, kind.outputs, kind.inputs, kind.element, bias));
+  SLUICE_ASSIGN_OR_RETURN(Preference preference, Preference::create(kind.alignment, !options_.is_batch_invariant));
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
+  int count = 0;
+  SLUICE_RETURN_IF_ERROR(cublas_status(
+      cublasLtMatmulAlgoGetHeuristic(handle_, operation.product(), operation.matrix(), operation.in(), operation.out(),
+                                     operation.out(), preference.get(), kCandidates, candidates.data(), &count),
+      "asking cuBLASLt for an algorithm"));
+  for (const auto& candidate : std::span(candidates).first(static_cast<size_t>(count))) {
+    if (candidate.state != CUBLAS_STATUS_SUCCESS) continue;
+    if (!options_.is_batch_invariant || keeps_sums_whole(candidate.algo)) return candidate.algo;
+  }
+  return failed_precondition("cuBLASLt has no algorithm for products of " + std::to_string(kind.inputs) +
+                             " inputs and " + std::to_string(kind.outputs) + " outputs");
+}
+
+Status CublasProducts::multiply(const Product& product) {
+  SLUICE_CHECK(product.bias == nullptr || !product.adds);
+  if (product.rows == 0) return {};
+  const Kind kind = kind_of(product);
+  auto known = algorithms_.find(kind);
+  if (known == algorithms_.end()) {
+    SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t algorithm, choose(kind));
+    known = algorithms_.emplace(kind, algorithm).first;
+  }
+  SLUICE_ASSIGN_OR_RETURN(Operation operation, Operation::create(product.rows, product.outputs, product.inputs,
+                                                                 product.element, product.bias));
+  const float one = 1;
+  const float beta = product.adds ? 1 : 0;
+  return cublas_status(
+      cublasLtMatmul(handle_, operation.product(), &one, product.matrix, operation.matrix(), product.in, operation.in(),
+                     &beta, product.out, operation.out(), product.out, operation.out(), &known->second,
+                     workspace_.as<void>(), kWorkspaceBytes, static_cast<cudaStream_t>(device_.stream())),
+      "multiplying " + std::to_string(product.rows) + " rows");
+}
+
+}  // namespace sluice::engine::cuda

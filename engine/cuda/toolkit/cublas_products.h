@@ -1,0 +1,56 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include <cublasLt.h>
+
+#include "base/status.h"
+#include "engine/cuda/device.h"
+#include "engine/cuda/plugin.h"
+
+namespace sluice::engine::cuda {
+
+/// Device::multiply by cuBLASLt, in a workspace that is made at the start. Which algorithm suits is asked once for each
+/// kind of product and number of rows, rounded up to a power of two; after that a product is one launch. One caller
+/// thread, on which the device is current.
+class CublasProducts {
+ public:
+  /// `device`, which outlives it, gives the memory and the stream.
+  static Result<std::unique_ptr<CublasProducts>> create(Device& device, const ProductOptions& options);
+  ~CublasProducts();
+  CublasProducts(const CublasProducts&) = delete;
+  CublasProducts& operator=(const CublasProducts&) = delete;
+
+  /// FAILED_PRECONDITION when cuBLASLt has no algorithm for it, INTERNAL when it fails.
+  Status multiply(const Product& product);
+
+ private:
+  /// What decides the algorithm.
+  struct Kind {
+    int32_t rows = 0;  ///< as many as it is chosen for
+    int32_t outputs = 0;
+    int32_t inputs = 0;
+    Element element = Element::kBf16;
+    bool adds = false;
+    bool has_bias = false;
+    uint32_t alignment = 0;  ///< bytes that all addresses are multiples of
+
+    auto operator<=>(const Kind&) const = default;
+  };
+
+  CublasProducts(Device& device, const ProductOptions& options) : device_(device), options_(options) {}
+
+  Kind kind_of(const Product& product) const;
+  Result<cublasLtMatmulAlgo_t> choose(const Kind& kind) const;
+
+  Device& device_;
+  const ProductOptions options_;
+  cublasLtHandle_t handle_ = nullptr;
+  DeviceBuffer workspace_;
+  std::map<Kind, cublasLtMatmulAlgo_t> algorithms_;
+};
+
+}  // namespace sluice::engine::cuda
