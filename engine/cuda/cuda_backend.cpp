@@ -1,10 +1,12 @@
 #include "engine/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "engine/cuda/kernels/drawn_tokens.cuh"
 #include "engine/cuda/kernels/embed.cuh"
 #include "engine/cuda/kernels/gate.cuh"
+#include "engine/cuda/kernels/quantize_rows.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
 #include "engine/cuda/kernels/rows.cuh"
 #include "engine/cuda/step_graphs.h"
@@ -33,7 +36,7 @@ constexpr int32_t kLogitRowsMax = StepGraphs::kRowsMax;
 /// Samples that a step may have whatever its tokens.
 constexpr int32_t kSamplesMin = 1024;
 
-/// `Stored` is how matrices are kept and what goes into products.
+/// `Stored` is how matrices are kept and what goes into products, but for those in fp8, which Stored = Bf16 may have.
 template <typename Stored>
 class CudaBackend final : public Backend {
  public:
@@ -43,7 +46,7 @@ class CudaBackend final : public Backend {
         device_(device),
         weights_(device, options.element, {.threads = options.load_threads}),
         inputs_(device),
-        attention_(device, options.element),
+        attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
         sampler_(device) {}
 
   std::string description() const override { return device_.description(); }
@@ -98,14 +101,24 @@ class CudaBackend final : public Backend {
   };
 
   NormWeight norm_weight(const RmsNorm& norm) const { return {weights_.values_of(norm.weight), norm.epsilon}; }
+  /// With those of fp8 come scales, at the next multiple of 16.
   int64_t column_bytes(int32_t rows, int32_t width) const {
-    return int64_t{rows} * width * static_cast<int64_t>(sizeof(Stored));
+    return int64_t{rows} * (width * static_cast<int64_t>(sizeof(Stored)) + kFloatBytes) + kFp8Multiple;
   }
-  Stored* columns() const { return arena_.scratch<Stored>(Scratch::kColumns); }
+  template <typename Column>
+  Column* columns() const {
+    return arena_.scratch<Column>(Scratch::kColumns);
+  }
+  float* column_scales(int32_t rows, int32_t width) const {
+    const int64_t bytes = int64_t{rows} * width;
+    return reinterpret_cast<float*>(columns<std::byte>() + (bytes + kFp8Multiple - 1) / kFp8Multiple * kFp8Multiple);
+  }
   int32_t logit_rows() const { return std::min(arena_.tokens_max(), kLogitRowsMax); }
   bool skips(const OperationMemory& memory);
-  void normalize(const float* in, const RmsNorm& norm, int32_t rows, int32_t width);
-  void take(ActivationId in);
+  template <typename Column>
+  void normalize_as(const float* in, const RmsNorm& norm, int32_t rows, int32_t width);
+  void normalize(const float* in, const RmsNorm& norm, int32_t rows, MatrixId matrix);
+  void take(ActivationId in, MatrixId matrix);
   void multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds = false);
   void plan_sampling(ActivationId in, MatrixId head);
   void compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first, int32_t rows);
@@ -133,7 +146,7 @@ class CudaBackend final : public Backend {
 template <typename Stored>
 MatrixSize CudaBackend<Stored>::matrix_size(MatrixId matrix) const {
   const DeviceMatrix& stored = weights_.matrix(matrix);
-  return {stored.rows, stored.length, stored.elements.bytes()};
+  return {stored.rows, stored.length, stored.bytes()};
 }
 
 template <typename Stored>
@@ -199,6 +212,7 @@ Status CudaBackend<Stored>::end_rehearsal() {
     return {};
   }
   SLUICE_CHECK(phase_ == Phase::kPlanning && sampler_room_.vocab_size > 0);
+  SLUICE_RETURN_IF_ERROR(weights_.allocate());
   memory_uses_.push_back({"weights", weights_.bytes()});
   SLUICE_RETURN_IF_ERROR(arena_.allocate(device_));
   memory_uses_.push_back({"activations", arena_.bytes()});
@@ -254,6 +268,7 @@ template <typename Stored>
 void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
   const DeviceMatrix& matrix = weights_.matrix(table);
   SLUICE_CHECK(matrix.length == arena_.width(out));
+  if (phase_ == Phase::kPlanning) weights_.keep_table(table);
   if (skips({.uses = {}, .writes = {out}, .scratch = {}})) return;
   status_.add_launch(launch_embed(EmbedArgs<Stored, float>{.table = matrix.elements.as<const Stored>(),
                                                            .token_ids = inputs_.token_ids(),
@@ -265,34 +280,61 @@ void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
                      "embed");
 }
 
-/// columns = rms_norm(in)
 template <typename Stored>
-void CudaBackend<Stored>::normalize(const float* in, const RmsNorm& norm, int32_t rows, int32_t width) {
-  status_.add_launch(launch_rms_norm(
-                         RmsNormArgs<float, Stored>{
-                             .in = in, .norm = norm_weight(norm), .out = columns(), .tokens = rows, .width = width},
-                         device_.stream()),
+template <typename Column>
+void CudaBackend<Stored>::normalize_as(const float* in, const RmsNorm& norm, int32_t rows, int32_t width) {
+  float* scales = std::is_same_v<Column, gpu::Fp8> ? column_scales(rows, width) : nullptr;
+  status_.add_launch(launch_rms_norm(RmsNormArgs<float, Column>{.in = in,
+                                                                .norm = norm_weight(norm),
+                                                                .out = columns<Column>(),
+                                                                .scales = scales,
+                                                                .tokens = rows,
+                                                                .width = width},
+                                     device_.stream()),
                      "rms_norm");
 }
 
-/// columns = in
+/// columns = rms_norm(in), for a product with the matrix
 template <typename Stored>
-void CudaBackend<Stored>::take(ActivationId in) {
-  const int64_t count = int64_t{shape_.tokens} * arena_.width(in);
-  status_.add_launch(launch_convert(columns(), static_cast<const float*>(arena_.data(in)), count, device_.stream()),
-                     "convert");
+void CudaBackend<Stored>::normalize(const float* in, const RmsNorm& norm, int32_t rows, MatrixId matrix) {
+  const DeviceMatrix& stored = weights_.matrix(matrix);
+  if (stored.element == Element::kFp8) return normalize_as<gpu::Fp8>(in, norm, rows, stored.length);
+  normalize_as<Stored>(in, norm, rows, stored.length);
+}
+
+/// columns = in, for a product with the matrix
+template <typename Stored>
+void CudaBackend<Stored>::take(ActivationId in, MatrixId matrix) {
+  const auto* from = static_cast<const float*>(arena_.data(in));
+  const int32_t rows = shape_.tokens;
+  const int32_t width = arena_.width(in);
+  if (weights_.matrix(matrix).element == Element::kFp8) {
+    const QuantizeRowsArgs<float> args{
+        .in = from, .out = columns<gpu::Fp8>(), .scales = column_scales(rows, width), .rows = rows, .width = width};
+    return status_.add_launch(launch_quantize_rows(args, device_.stream()), "quantize_rows");
+  }
+  status_.add_launch(launch_convert(columns<Stored>(), from, int64_t{rows} * width, device_.stream()), "convert");
 }
 
 /// out (+)= columns * matrix (+ bias)
 template <typename Stored>
 void CudaBackend<Stored>::multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds) {
   const DeviceMatrix& stored = weights_.matrix(matrix);
+  const bool is_fp8 = stored.element == Element::kFp8;
+  if (is_fp8 && bias != nullptr) {
+    // What a product in fp8 can't add by itself lies there before it.
+    status_.add_launch(launch_fill_rows(out, bias, rows, stored.rows, device_.stream()), "fill_rows");
+    bias = nullptr;
+    adds = true;
+  }
   status_.add(device_.multiply({.rows = rows,
                                 .outputs = stored.rows,
                                 .inputs = stored.length,
-                                .element = weights_.element(),
-                                .in = columns(),
+                                .element = stored.element,
+                                .in = columns<void>(),
                                 .matrix = stored.elements.template as<void>(),
+                                .in_scales = is_fp8 ? column_scales(rows, stored.length) : nullptr,
+                                .matrix_scales = stored.scales.template as<float>(),
                                 .bias = bias,
                                 .out = out,
                                 .adds = adds}));
@@ -306,7 +348,7 @@ void CudaBackend<Stored>::norm_matmul(ActivationId out, ActivationId in, const R
   if (skips(
           {.uses = {in}, .writes = {out}, .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
     return;
-  normalize(arena_.data(in), norm, shape_.tokens, width);
+  normalize(arena_.data(in), norm, shape_.tokens, matrix);
   multiply(matrix, shape_.tokens, weights_.values_of(bias), arena_.data(out));
 }
 
@@ -338,7 +380,7 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
              .writes = {},
              .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
     return;
-  take(in);
+  take(in, matrix);
   multiply(matrix, shape_.tokens, nullptr, arena_.data(residual), true);
 }
 
@@ -351,7 +393,7 @@ void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in
              .writes = {product},
              .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
     return;
-  take(in);
+  take(in, matrix);
   multiply(matrix, shape_.tokens, nullptr, arena_.data(product));
   status_.add_launch(launch_add_rms_norm(AddRmsNormArgs<float, float>{.residual = arena_.data(residual),
                                                                       .added = arena_.data(product),
@@ -375,7 +417,7 @@ void CudaBackend<Stored>::norm_gated(ActivationId out, ActivationId in, const Rm
              .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)},
                          {Scratch::kGateUp, int64_t{arena_.tokens_max()} * rows * kFloatBytes}}}))
     return;
-  normalize(arena_.data(in), norm, shape_.tokens, width);
+  normalize(arena_.data(in), norm, shape_.tokens, gate_up);
   auto* both = arena_.scratch<float>(Scratch::kGateUp);
   multiply(gate_up, shape_.tokens, nullptr, both);
   status_.add_launch(launch_gate(GateArgs<float, float>{.gate_up = both,
@@ -410,7 +452,7 @@ void CudaBackend<Stored>::compute_logits(ActivationId in, const RmsNorm& norm, M
   status_.add_launch(launch_gather_rows(gathered, static_cast<const float*>(arena_.data(in)),
                                         inputs_.sampled_tokens() + first, rows, width, device_.stream()),
                      "gather_rows");
-  normalize(gathered, norm, rows, width);
+  normalize(gathered, norm, rows, head);
   multiply(head, rows, nullptr, arena_.scratch<float>(Scratch::kLogits));
 }
 

@@ -9,7 +9,9 @@
 namespace sluice::engine {
 
 struct CudaOptions {
-  /// What matrices are kept in, and what goes into products. kF32 is for tests and takes twice the memory.
+  /// What matrices are kept in, and what goes into products. kF32 is for tests and takes twice the memory. kFp8 rounds
+  /// each row of a matrix and each token by a scale of its own, where the device has products of it
+  /// (Device::check_products); the table that tokens are looked up in stays bf16, and so do queries.
   cuda::Element element = cuda::Element::kBf16;
   int32_t load_threads = 4;  ///< that read the model's files, if there are as many cores
 };

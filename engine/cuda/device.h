@@ -11,11 +11,26 @@
 namespace sluice::engine::cuda {
 
 /// How numbers lie in device memory.
-enum class Element { kF32, kBf16 };
+enum class Element {
+  kF32,
+  kBf16,
+  kFp8,  ///< e4m3, each row with a float that its elements are multiplied with
+};
 
 constexpr int64_t element_bytes(Element element) {
-  return element == Element::kF32 ? 4 : 2;
+  switch (element) {
+    case Element::kF32:
+      return 4;
+    case Element::kBf16:
+      return 2;
+    case Element::kFp8:
+      return 1;
+  }
+  return 0;
 }
+
+/// What outputs, inputs and the address of every row of a product in kFp8 are multiples of.
+constexpr int32_t kFp8Multiple = 16;
 
 struct DeviceMemory {
   int64_t total = 0;  ///< bytes
@@ -23,7 +38,8 @@ struct DeviceMemory {
 };
 
 /// out [rows, outputs] (+)= in [rows, inputs] * matrix [outputs, inputs] transposed (+ bias), summed in float. All of
-/// it in device memory, rows one after the other; `in` and `matrix` are of one element type.
+/// it in device memory, rows one after the other; `in` and `matrix` are of one element type. In kFp8 a sum is
+/// multiplied with both of its rows' scales before anything is added.
 struct Product {
   int32_t rows = 0;
   int32_t outputs = 0;
@@ -31,7 +47,9 @@ struct Product {
   Element element = Element::kBf16;
   const void* in = nullptr;
   const void* matrix = nullptr;
-  const float* bias = nullptr;  // [outputs], or none
+  const float* in_scales = nullptr;      // [rows] of kFp8, else none; a multiple of 16
+  const float* matrix_scales = nullptr;  // [outputs] of kFp8, else none; a multiple of 16
+  const float* bias = nullptr;           // [outputs], or none; none in kFp8
   float* out = nullptr;
   bool adds = false;  ///< to what is in `out`; then there is no bias
 };
@@ -76,6 +94,13 @@ class Device {
   /// Within device memory.
   virtual Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) = 0;
   virtual Status multiply(const Product& product) = 0;
+  /// FAILED_PRECONDITION for elements that it has no products of. A GPU has those of kFp8 with a scale for each row
+  /// from compute capability 9.0 on (cuBLASLt's OUTER_VEC_32F); one of 8.9 multiplies e4m3 with a scale for a whole
+  /// matrix alone, and older ones don't. A device asks its library for an algorithm before it says yes.
+  virtual Status check_products(Element element) const {
+    if (element != Element::kFp8) return {};
+    return failed_precondition(description() + " has no products of fp8 with a scale for each row; use bf16");
+  }
 
   virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;
   /// The event is reached when all that was asked for before is done. Recorded again, it stands for the later point.

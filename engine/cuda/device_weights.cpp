@@ -1,9 +1,12 @@
 #include "engine/cuda/device_weights.h"
 
+#include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "engine/cuda/weight_conversion.h"
 #include "engine/stored_tensor.h"
 
 namespace sluice::engine::cuda {
@@ -18,32 +21,127 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
     rows += tensor->row_count();
   }
   if (rows > std::numeric_limits<int32_t>::max()) return invalid_argument("a matrix has too many rows");
+  SLUICE_RETURN_IF_ERROR(device_.check_products(element_));
   matrix.rows = static_cast<int32_t>(rows);
-  const int64_t row_bytes = matrix.length * element_bytes(element_);
-  SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, rows * row_bytes, "weights"));
-  auto* to = matrix.elements.as<std::byte>();
+  matrix.element = element_;
+  if (element_ == Element::kFp8 && (rows % kFp8Multiple != 0 || matrix.length % kFp8Multiple != 0)) {
+    matrix.element = Element::kBf16;
+  }
+  Unread& unread = unread_.emplace_back();
+  unread.matrix = matrices_.size();
   for (const StoredTensor* tensor : parts) {
-    unread_.push_back({.tensor = *tensor, .to = to});
+    unread.parts.push_back(*tensor);
     unread_bytes_ += tensor->bytes();
-    to += tensor->row_count() * row_bytes;
   }
   matrices_.push_back(std::move(matrix));
   return MatrixId{static_cast<int32_t>(matrices_.size()) - 1};
 }
 
+void DeviceWeights::keep_table(MatrixId id) {
+  DeviceMatrix& matrix = matrices_.at(static_cast<size_t>(id.index));
+  if (matrix.element == Element::kFp8) matrix.element = Element::kBf16;
+}
+
+Status DeviceWeights::allocate() {
+  for (DeviceMatrix& matrix : matrices_) {
+    const int64_t bytes = int64_t{matrix.rows} * matrix.length * element_bytes(matrix.element);
+    SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, bytes, "weights"));
+    if (matrix.element != Element::kFp8) continue;
+    const int64_t scale_bytes = matrix.rows * static_cast<int64_t>(sizeof(float));
+    SLUICE_ASSIGN_OR_RETURN(matrix.scales, DeviceBuffer::allocate(device_, scale_bytes, "weights"));
+  }
+  return {};
+}
+
+namespace {
+
+/// The tensors of a matrix one below the other, from `to` on.
+void add_copies(std::span<const StoredTensor> parts, std::byte* to, Element element, std::vector<WeightCopy>& copies) {
+  for (const StoredTensor& tensor : parts) {
+    copies.push_back({.tensor = tensor, .to = to});
+    to += tensor.row_count() * tensor.row_length() * element_bytes(element);
+  }
+}
+
+int64_t bf16_bytes(const DeviceMatrix& matrix) {
+  return int64_t{matrix.rows} * matrix.length * element_bytes(Element::kBf16);
+}
+
+/// Of matrices on their way to fp8, unless one alone takes more.
+constexpr int64_t kStagingBytesMax = int64_t{1} << 30;
+
+}  // namespace
+
 Status DeviceWeights::finish(const UnreadWatch& watch) {
-  SLUICE_RETURN_IF_ERROR(load_weights(device_, element_, unread_, loading_, [&](int64_t bytes) {
-    unread_bytes_ = bytes;
-    watch(bytes);
-  }));
+  const auto is_rounded = [&](const Unread& unread) { return matrices_[unread.matrix].element == Element::kFp8; };
+  const auto rounded = std::stable_partition(unread_.begin(), unread_.end(), [&](auto& u) { return !is_rounded(u); });
+  std::vector<WeightCopy> copies;
+  for (const Unread& unread : std::span(unread_.begin(), rounded)) {
+    const DeviceMatrix& matrix = matrices_[unread.matrix];
+    add_copies(unread.parts, matrix.elements.as<std::byte>(), matrix.element, copies);
+  }
+  SLUICE_RETURN_IF_ERROR(load(copies, element_ == Element::kFp8 ? Element::kBf16 : element_, watch));
+  DeviceBuffer staging;
+  for (auto begin = rounded; begin != unread_.end();) {
+    int64_t bytes = 0;
+    auto end = begin;
+    do {
+      bytes += bf16_bytes(matrices_[end++->matrix]);
+    } while (end != unread_.end() && bytes + bf16_bytes(matrices_[end->matrix]) <= kStagingBytesMax);
+    SLUICE_RETURN_IF_ERROR(load_rounded(std::span(begin, end), staging, watch));
+    begin = end;
+  }
   SLUICE_CHECK(unread_bytes_ == 0);
   unread_.clear();
   return {};
 }
 
+/// Tensors of some matrices.
+Status DeviceWeights::load(std::span<const WeightCopy> copies, Element element, const UnreadWatch& watch) {
+  if (copies.empty()) return {};
+  int64_t bytes = 0;
+  for (const WeightCopy& copy : copies) bytes += copy.tensor.bytes();
+  const int64_t others = unread_bytes_ - bytes;
+  return load_weights(device_, element, copies, loading_, [&](int64_t left) {
+    unread_bytes_ = others + left;
+    watch(unread_bytes_);
+  });
+}
+
+/// Matrices of kFp8, by way of bf16: a row's scale is known when all of the row is there, and pieces of files end
+/// anywhere.
+Status DeviceWeights::load_rounded(std::span<const Unread> group, DeviceBuffer& staging, const UnreadWatch& watch) {
+  int64_t bytes = 0;
+  for (const Unread& unread : group) bytes += bf16_bytes(matrices_[unread.matrix]);
+  if (staging.bytes() < bytes) {
+    staging = DeviceBuffer();
+    SLUICE_ASSIGN_OR_RETURN(staging, DeviceBuffer::allocate(device_, bytes, "weights to be rounded"));
+  }
+  std::vector<WeightCopy> copies;
+  auto* to = staging.as<std::byte>();
+  for (const Unread& unread : group) {
+    add_copies(unread.parts, to, Element::kBf16, copies);
+    to += bf16_bytes(matrices_[unread.matrix]);
+  }
+  SLUICE_RETURN_IF_ERROR(load(copies, Element::kBf16, watch));
+  auto* from = staging.as<std::byte>();
+  for (const Unread& unread : group) {
+    const DeviceMatrix& matrix = matrices_[unread.matrix];
+    const int32_t code = launch_row_rounding({.from = from,
+                                              .to = matrix.elements.as<void>(),
+                                              .scales = matrix.scales.as<float>(),
+                                              .rows = matrix.rows,
+                                              .length = matrix.length},
+                                             device_.stream());
+    if (code != 0) return internal_error("rounding weights to fp8: CUDA error " + std::to_string(code));
+    from += bf16_bytes(matrix);
+  }
+  return device_.synchronize();
+}
+
 int64_t DeviceWeights::bytes() const {
   int64_t bytes = 0;
-  for (const DeviceMatrix& matrix : matrices_) bytes += matrix.elements.bytes();
+  for (const DeviceMatrix& matrix : matrices_) bytes += matrix.bytes();
   for (const DeviceVector& vector : vectors_) bytes += vector.values.bytes();
   return bytes;
 }

@@ -15,8 +15,15 @@ namespace sluice::engine::cuda {
 struct DeviceMatrix {
   int32_t rows = 0;
   int32_t length = 0;
-  int32_t parts = 0;      ///< tensors that it is made of
+  int32_t parts = 0;  ///< tensors that it is made of
+  Element element = Element::kBf16;
   DeviceBuffer elements;  // [rows, length]
+  DeviceBuffer scales;    // float [rows] of kFp8, else none
+
+  int64_t bytes() const {
+    const int64_t scale_bytes = element == Element::kFp8 ? static_cast<int64_t>(sizeof(float)) : 0;
+    return rows * (length * element_bytes(element) + scale_bytes);
+  }
 };
 
 struct DeviceVector {
@@ -25,8 +32,13 @@ struct DeviceVector {
 };
 
 /// A model's weights in device memory, all matrices of one element type whatever the files keep them in. Matrices have
-/// their memory when they are added and their elements when finish() returns: files are read in their own order, once
+/// their memory when allocate() returns and their elements when finish() does: files are read in their own order, once
 /// all that is wanted of them is known.
+///
+/// In kFp8 each row is rounded to e4m3 with a scale of its own. Two kinds of matrices stay bf16: those whose rows or
+/// length are no multiple of kFp8Multiple, and tables that tokens are looked up in (keep_table). A head that is such a
+/// table has its products in bf16: a second copy in fp8 would take three bytes an element instead of two, and the head
+/// is where rounding shows most.
 class DeviceWeights {
  public:
   /// The device outlives it.
@@ -34,9 +46,13 @@ class DeviceWeights {
       : device_(device), element_(element), loading_(loading) {}
 
   /// The tensors one below the other; what they lend outlives finish(). INVALID_ARGUMENT for one that is no matrix or
-  /// has another row length than the first, RESOURCE_EXHAUSTED when the device is full.
+  /// has another row length than the first, FAILED_PRECONDITION when the device has no products of the element.
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts);
   Result<VectorId> add_vector(std::span<const float> values);
+  /// Rows of the matrix are looked up; told before allocate().
+  void keep_table(MatrixId id);
+  /// Once all matrices are added. RESOURCE_EXHAUSTED when the device is full.
+  Status allocate();
   /// Bytes of added tensors that are still to be read.
   int64_t unread_bytes() const { return unread_bytes_; }
   /// Reads them; see load_weights().
@@ -46,16 +62,24 @@ class DeviceWeights {
   const DeviceVector& vector(VectorId id) const { return vectors_.at(static_cast<size_t>(id.index)); }
   /// nullptr for an id that names none.
   const float* values_of(VectorId id) const { return id.exists() ? vector(id).values.as<const float>() : nullptr; }
-  Element element() const { return element_; }
   int64_t bytes() const;
 
  private:
+  /// A matrix whose tensors are still to be read.
+  struct Unread {
+    size_t matrix = 0;
+    std::vector<StoredTensor> parts;
+  };
+
+  Status load(std::span<const WeightCopy> copies, Element element, const UnreadWatch& watch);
+  Status load_rounded(std::span<const Unread> group, DeviceBuffer& staging, const UnreadWatch& watch);
+
   Device& device_;
   const Element element_;
   const WeightLoaderOptions loading_;
   std::vector<DeviceMatrix> matrices_;
   std::vector<DeviceVector> vectors_;
-  std::vector<WeightCopy> unread_;
+  std::vector<Unread> unread_;
   int64_t unread_bytes_ = 0;
 };
 

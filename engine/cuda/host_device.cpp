@@ -1,5 +1,6 @@
 #include "engine/cuda/host_device.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "engine/cuda/simt/simt_numbers.h"
 #include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
@@ -14,15 +16,21 @@ namespace {
 
 constexpr std::align_val_t kAlignment{256};  // what cudaMalloc promises
 
-/// `count` elements from memory[first] on.
+/// As many elements as `to` takes, from memory[first] on.
 void load(Element element, const void* memory, int64_t first, std::vector<float>& to) {
-  const auto count = static_cast<int64_t>(to.size());
-  if (element == Element::kF32) {
-    std::memcpy(to.data(), static_cast<const float*>(memory) + first, to.size() * sizeof(float));
-    return;
+  switch (element) {
+    case Element::kF32:
+      std::memcpy(to.data(), static_cast<const float*>(memory) + first, to.size() * sizeof(float));
+      return;
+    case Element::kBf16:
+      std::transform(static_cast<const uint16_t*>(memory) + first,
+                     static_cast<const uint16_t*>(memory) + first + to.size(), to.begin(), bf16_to_float);
+      return;
+    case Element::kFp8:
+      std::transform(static_cast<const uint8_t*>(memory) + first,
+                     static_cast<const uint8_t*>(memory) + first + to.size(), to.begin(), gpu::simt::fp8_to_float);
+      return;
   }
-  const auto* from = static_cast<const uint16_t*>(memory) + first;
-  for (int64_t i = 0; i < count; ++i) to[static_cast<size_t>(i)] = bf16_to_float(from[i]);
 }
 
 /// Sixteen sums side by side, which a compiler turns into vectors, then one of them all.
@@ -50,7 +58,9 @@ void multiply_now(const Product& product) {
     for (int64_t row = 0; row < product.rows; ++row) {
       float& out = product.out[row * outputs + output];
       const float before = product.adds ? out : product.bias != nullptr ? product.bias[output] : 0;
-      out = before + dot(&in[static_cast<size_t>(row * inputs)], matrix_row.data(), matrix_row.size());
+      float sum = dot(&in[static_cast<size_t>(row * inputs)], matrix_row.data(), matrix_row.size());
+      if (product.element == Element::kFp8) sum *= product.in_scales[row] * product.matrix_scales[output];
+      out = before + sum;
     }
   }
 }
@@ -174,6 +184,18 @@ Status HostDevice::enqueue_copy(void* device_to, const void* device_from, int64_
   return {};
 }
 
+/// What a library for GPUs asks for.
+void HostDevice::check_fp8(const Product& product) const {
+  const auto is_aligned = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % kFp8Multiple == 0; };
+  SLUICE_CHECK(product.bias == nullptr);
+  SLUICE_CHECK(product.inputs % kFp8Multiple == 0 && product.outputs % kFp8Multiple == 0);
+  SLUICE_CHECK(is_aligned(product.in) && is_aligned(product.matrix));
+  SLUICE_CHECK(is_aligned(product.in_scales) && is_aligned(product.matrix_scales));
+  constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+  SLUICE_CHECK(device_memory_.contains(product.in_scales, product.rows * kFloatBytes));
+  SLUICE_CHECK(device_memory_.contains(product.matrix_scales, product.outputs * kFloatBytes));
+}
+
 Status HostDevice::multiply(const Product& product) {
   SLUICE_CHECK(product.bias == nullptr || !product.adds);
   const int64_t inputs = product.inputs;
@@ -182,6 +204,7 @@ Status HostDevice::multiply(const Product& product) {
   SLUICE_CHECK(device_memory_.contains(product.in, product.rows * inputs * bytes));
   SLUICE_CHECK(device_memory_.contains(product.matrix, outputs * inputs * bytes));
   SLUICE_CHECK(device_memory_.contains(product.out, product.rows * outputs * element_bytes(Element::kF32)));
+  if (product.element == Element::kFp8) check_fp8(product);
   enqueue([product] { multiply_now(product); });
   return {};
 }

@@ -37,6 +37,7 @@ class HostDevice final : public Device {
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
+  Status check_products(Element /*element*/) const override { return {}; }
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
   Status record(DeviceEvent& event) override;
   Status wait(DeviceEvent& event) override;
@@ -64,6 +65,7 @@ class HostDevice final : public Device {
 
   Result<void*> allocate_in(Pieces& pieces, int64_t bytes, const std::string& purpose);
   void release_in(Pieces& pieces, void* memory);
+  void check_fp8(const Product& product) const;
   void enqueue(Work work);
   void run_until(uint64_t count);
 

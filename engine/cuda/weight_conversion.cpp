@@ -1,6 +1,7 @@
 #include "engine/cuda/weight_conversion.h"
 
 #include "engine/cuda/kernels/dequantize.cuh"
+#include "engine/cuda/kernels/quantize_rows.cuh"
 #include "engine/cuda/kernels/rows.cuh"
 #include "engine/quant_scheme.h"
 
@@ -34,6 +35,15 @@ bool is_stored_as(TensorType type, Element element) {
 int32_t launch_weight_conversion(const StoredElements& from, Element element, void* to, void* stream) {
   if (element == Element::kF32) return launch_to(from, static_cast<float*>(to), stream);
   return launch_to(from, static_cast<gpu::Bf16*>(to), stream);
+}
+
+int32_t launch_row_rounding(const RowRounding& rounding, void* stream) {
+  return launch_quantize_rows(QuantizeRowsArgs<gpu::Bf16>{.in = static_cast<const gpu::Bf16*>(rounding.from),
+                                                          .out = static_cast<gpu::Fp8*>(rounding.to),
+                                                          .scales = rounding.scales,
+                                                          .rows = rounding.rows,
+                                                          .width = rounding.length},
+                              stream);
 }
 
 }  // namespace sluice::engine::cuda

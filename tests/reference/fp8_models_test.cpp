@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -7,8 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "engine/cuda/cuda_backend.h"
-#include "engine/cuda/host_device.h"
+#include "gpu_backend.h"
 #include "tests/engine/sequence_runner.h"
 
 // What fp8 costs small models of all families, against what their original library gives in float32.
@@ -36,10 +36,10 @@ double mean(const std::vector<double>& values) {
 /// A model beside its reference.
 class FittedModel {
  public:
-  FittedModel(const std::string& name, KvType kv_type, const CudaOptions& options) : device_(int64_t{256} << 20) {
+  FittedModel(const std::string& name, KvType kv_type, const CudaOptions& options) {
     shape_.kv_type = kv_type;
     const std::string folder = SLUICE_SOURCE_DIR "/tests/data/tiny/" + name;
-    executor_ = make_executor(folder, shape_, make_cuda_backend(device_, options)).value();
+    executor_ = make_executor(folder, shape_, gpu_.backend(options).value()).value();
     std::ifstream file(folder + "/expected.json");
     expected_ = json::parse(file);
   }
@@ -88,15 +88,11 @@ class FittedModel {
     }
   }
 
-  cuda::HostDevice device_;
-  ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 160};
+  ReferenceGpu gpu_;
+  ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 64};
   std::unique_ptr<ModelExecutor> executor_;
   json expected_;
 };
-
-Agreement agreement_of(const char* name, KvType kv_type, const CudaOptions& options) {
-  return FittedModel(name, kv_type, options).agreement();
-}
 
 /// e4m3 keeps three bits behind the first and bf16 seven, so it rounds sixteen times as coarsely; a scale takes care of
 /// the range. Whatever is fp8 instead of bf16, errors are sixteen times those of bf16 in all places at most.
@@ -105,15 +101,36 @@ constexpr double kCoarser = 16;
 /// Random weights put many tokens close to the likeliest, so a few of them change places.
 constexpr double kEqualShare = 0.75;
 
-TEST(TinyModelsInFp8, StayWithinItsRoundingOfBf16WithACacheOfFp8) {
-  for (const char* const name : kModels) {
-    const Agreement bf16 = agreement_of(name, KvType::kBf16, {});
-    const Agreement fp8 = agreement_of(name, KvType::kFp8, {});
-    EXPECT_LE(fp8.logit_error, kCoarser * bf16.logit_error) << name;
-    EXPECT_GE(fp8.equal, kEqualShare * fp8.tokens) << name << ", of " << fp8.tokens;
-    RecordProperty(std::string(name) + "_logit_error", std::to_string(fp8.logit_error));
+class TinyModelsInFp8 : public ::testing::TestWithParam<const char*> {
+ protected:
+  void expect_close(KvType kv_type, const CudaOptions& options) {
+    const Agreement bf16 = FittedModel(GetParam(), KvType::kBf16, {}).agreement();
+    const Agreement fp8 = FittedModel(GetParam(), kv_type, options).agreement();
+    EXPECT_LE(fp8.logit_error, kCoarser * bf16.logit_error);
+    EXPECT_GE(fp8.equal, kEqualShare * fp8.tokens) << "of " << fp8.tokens;
+    RecordProperty("logit_error", std::to_string(fp8.logit_error));
+    RecordProperty("logit_error_of_bf16", std::to_string(bf16.logit_error));
+    RecordProperty("equal_tokens", fp8.equal);
   }
+};
+
+TEST_P(TinyModelsInFp8, StayWithinItsRoundingWithACacheOfFp8) {
+  expect_close(KvType::kFp8, {});
 }
+
+TEST_P(TinyModelsInFp8, StayWithinItsRoundingWithProductsInFp8) {
+  expect_close(KvType::kBf16, {.element = cuda::Element::kFp8});
+}
+
+TEST_P(TinyModelsInFp8, StayWithinItsRoundingWithBoth) {
+  expect_close(KvType::kFp8, {.element = cuda::Element::kFp8});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TinyModelsInFp8, ::testing::ValuesIn(kModels), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace sluice::engine

@@ -1,19 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/cuda/kernels/group.cuh"
 #include "engine/cuda/kernels/norm_weight.cuh"
+#include "engine/cuda/kernels/quantize_rows.cuh"
 #include "engine/cuda/kernels/sums.cuh"
 
 namespace sluice::engine::cuda {
 
-/// out[t] = rms_norm(in[t]). In and Out are bf16 or float.
+/// out[t] = rms_norm(in[t]). In and Out are bf16 or float, Out also Fp8 with a scale for each row.
 template <typename In, typename Out>
 struct RmsNormArgs {
   const In* in = nullptr;  // [tokens, width]
   NormWeight norm{};
-  Out* out = nullptr;  // [tokens, width]
+  Out* out = nullptr;       // [tokens, width]
+  float* scales = nullptr;  // [tokens] of Fp8 (quantize_rows.cuh), else none
   int32_t tokens = 0;
   int32_t width = 0;  ///< at most kNormWidthMax
 };
@@ -57,6 +60,19 @@ struct HeldRow {
     }
   }
 
+  /// Brings the row into e4m3's range and returns its scale; the block calls together.
+  GPU_DEVICE float scale_to_fp8(WarpLargest& warps) {
+    float largest = 0;
+    for (const auto& group : values) {
+      for (const float value : group) largest = larger_magnitude(largest, value);
+    }
+    const float scale = row_scale(largest_of_block(largest, warps));
+    for (auto& group : values) {
+      for (float& value : group) value *= 1.0F / scale;
+    }
+    return scale;
+  }
+
   /// The block calls together, each time with other sums.
   GPU_DEVICE void normalize(const NormWeight& norm, int32_t width, WarpSums& sums) {
     float squares = 0;
@@ -73,6 +89,11 @@ struct HeldRow {
   }
 };
 
+struct NormShared {
+  WarpSums squares;
+  WarpLargest largest;
+};
+
 template <int32_t kGroups, typename In, typename Out>
 GPU_KERNEL(kNormThreads)
 void rms_norm_kernel(RmsNormArgs<In, Out> args) {
@@ -81,7 +102,12 @@ void rms_norm_kernel(RmsNormArgs<In, Out> args) {
   const int64_t row = int64_t{block_in_grid()} * args.width;
   HeldRow<kGroups> held;
   held.load(args.in + row, args.width);
-  held.normalize(args.norm, args.width, gpu::shared<WarpSums>());
+  auto& shared = gpu::shared<NormShared>();
+  held.normalize(args.norm, args.width, shared.squares);
+  if constexpr (std::is_same_v<Out, gpu::Fp8>) {
+    const float scale = held.scale_to_fp8(shared.largest);
+    if (thread_number() == 0) args.scales[block_in_grid()] = scale;
+  }
   held.store(args.out + row, args.width);
 }
 
@@ -120,7 +146,7 @@ inline gpu::Launch norm_launch(int32_t tokens, int32_t width, size_t shared_byte
 
 template <typename In, typename Out>
 int32_t launch_rms_norm(const RmsNormArgs<In, Out>& args, void* stream) {
-  const gpu::Launch how = norm_launch(args.tokens, args.width, sizeof(WarpSums), stream);
+  const gpu::Launch how = norm_launch(args.tokens, args.width, sizeof(NormShared), stream);
   if (args.width <= kNormThreads * kGroup) return gpu::launch<rms_norm_kernel<1, In, Out>>(how, args);
   if (args.width <= 2 * kNormThreads * kGroup) return gpu::launch<rms_norm_kernel<2, In, Out>>(how, args);
   return gpu::launch<rms_norm_kernel<kNormGroupsMax, In, Out>>(how, args);

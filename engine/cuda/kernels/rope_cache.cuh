@@ -103,11 +103,7 @@ struct HeldHead {
         most = magnitude > most ? magnitude : most;
       }
     });
-    for (int32_t distance = spread.lanes / 2; distance > 0; distance /= 2) {
-      const float other = gpu::shuffle_xor(most, distance);
-      most = other > most ? other : most;
-    }
-    return most;
+    return largest_of_lanes(most, spread.lanes);
   }
 
   GPU_DEVICE void scale(float factor) {

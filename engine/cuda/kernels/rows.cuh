@@ -23,6 +23,19 @@ inline int32_t launch_gather_rows(float* to, const float* from, const int32_t* r
   return gpu::launch<gather_rows_kernel>(how, to, from, rows, width);
 }
 
+/// Each of the rows = row, of `width` floats.
+GPU_KERNEL(kRowsThreads)
+void fill_rows_kernel(float* to, const float* row, int32_t width) {
+  const auto block = static_cast<int64_t>(gpu::block_index().x);
+  for (auto i = static_cast<int32_t>(gpu::thread_index().x); i < width; i += kRowsThreads)
+    to[block * width + i] = row[i];
+}
+
+inline int32_t launch_fill_rows(float* to, const float* row, int32_t row_count, int32_t width, void* stream) {
+  const gpu::Launch how{.grid = {static_cast<uint32_t>(row_count)}, .block = {kRowsThreads}, .stream = stream};
+  return gpu::launch<fill_rows_kernel>(how, to, row, width);
+}
+
 /// to[i] = from[i] in another type.
 template <typename To, typename From>
 GPU_KERNEL(kRowsThreads)
@@ -35,7 +48,7 @@ template <typename To, typename From>
 int32_t launch_convert(To* to, const From* from, int64_t count, void* stream) {
   const auto blocks = static_cast<uint32_t>((count + kRowsThreads - 1) / kRowsThreads);
   return gpu::launch<convert_kernel<To, From>>({.grid = {blocks}, .block = {kRowsThreads}, .stream = stream}, to, from,
-                                         count);
+                                               count);
 }
 
 }  // namespace sluice::engine::cuda
