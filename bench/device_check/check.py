@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -54,7 +55,7 @@ class Check:
             raise Skipped(f"the programs of {self.programs.folder} are taken")
         generation = re.search(r", (\d+)\.(\d+),", self.report.figures("machine").get("gpus", [""])[0])
         number = "".join(generation.groups()) if generation else "90"
-        for command in (["cmake", "--preset", "cuda", f"-DSLUICE_CUDA_GENERATIONS={number}-real", f"-DCMAKE_CUDA_ARCHITECTURES={number}-real"],
+        for command in (["cmake", "--preset", "cuda", f"-DSLUICE_CUDA_GENERATIONS={number}-real"],
                         ["cmake", "--build", "--preset", "cuda", "--target", "sluiced", "sluice", "sluice-bench", "sluice_cuda", "cuda_device_tests",
                          "cuda_reference_tests", "cuda_ceilings"]):
             code, output = self.programs.call(command, deadline)
@@ -181,6 +182,8 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, default=PACKED if PACKED.exists() else BUILT,
                         help="a folder of programs, or what bench/device_check/pack.py made of one [%(default)s]")
     options = parser.parse_args()
+    # As an exception, so that what was started is ended too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         programs = options.programs if options.programs.suffix != ".xz" else unpacked(options.programs, folder)

@@ -54,6 +54,9 @@ class Programs:
             output, _ = process.communicate()
             self.log(output)
             raise Failed(f"{pathlib.Path(command[0]).name} was not done in time: {output[-TAIL:].strip()}") from None
+        finally:  # this script may be ended itself
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
         self.log(output + f"[exit code {process.returncode}]\n")
         return process.returncode, output
 

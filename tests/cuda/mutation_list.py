@@ -61,6 +61,10 @@ MUTATIONS = [
              "int32_t from = seen.begin;", "prefill_attention", "PrefillAttention.GivesATokenTheSameInEveryChunk"),
     Mutation("prefill-writes-padding-rows", "prefill_attention.cuh", "if (row >= tile.count) continue;", "if (row > tile.count) continue;",
              "prefill_attention", "PrefillAttention.*"),
+    Mutation("keys-with-the-scales-of-values", "decode_attention.cuh", "score *= scales.key;", "score *= scales.value;",
+             "decode_attention", "DecodeAttention.ReadsEveryKindOfCache"),
+    Mutation("values-without-scales", "attention_tile.cuh", "exists, scales.value);", "exists);",
+             "prefill_attention", "PrefillAttention.ConvertsEveryKindOfCache"),
     # ---- Rotary embedding and the cache
     Mutation("rope-turns-backwards", "rope_cache.cuh", "gpu::fma(x, cosine, -(y * sine))", "gpu::fma(x, cosine, y * sine)",
              "rope_cache", "RopeCacheKernel.TurnsHeadsOfAnySize"),
@@ -70,6 +74,8 @@ MUTATIONS = [
              "rope_cache", "RopeCacheKernel.CachesInEveryTypeAndBlockSize"),
     Mutation("caches-what-has-no-slot", "rope_cache.cuh", "if (slot < 0) return;", "if (slot < -1) return;",
              "rope_cache", "RopeCacheKernel.CachesInEveryTypeAndBlockSize"),
+    Mutation("scaled-the-wrong-way", "rope_cache.cuh", "held.scale(1.0F / scale);", "held.scale(scale);",
+             "fp8_cache", "Fp8Cache.KeepsHeadsOfEveryMagnitudeToASixteenth"),
     # ---- Norms
     Mutation("norm-missing-barrier", "sums.cuh", "  gpu::sync_block();\n", "", "rms_norm", "RmsNormKernel.NormalizesRowsOfAnyWidth"),
     Mutation("norm-sums-in-one-place", "rms_norm.cuh", "sums.residual);", "sums.added);",

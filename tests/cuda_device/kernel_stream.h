@@ -37,6 +37,9 @@ class KernelStream {
 inline void wait_for_kernels() {
   const cudaError_t done = cudaDeviceSynchronize();
   EXPECT_EQ(done, cudaSuccess) << cudaGetErrorString(done);
+  // Of a launch that was refused, which nothing has to wait for.
+  const cudaError_t launched = cudaGetLastError();
+  EXPECT_EQ(launched, cudaSuccess) << cudaGetErrorString(launched);
 }
 
 }  // namespace sluice::gpu

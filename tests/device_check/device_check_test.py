@@ -188,6 +188,12 @@ class Metrics(BaseHTTPRequestHandler):
         pass
 
 
+def is_running(process):
+    """Whether it does anything: one that ended and that nobody has asked for yet does not."""
+    status = pathlib.Path(f"/proc/{process}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
 class WholeRuns(unittest.TestCase):
     """bench/device_check.sh with programs that only pretend."""
 
@@ -212,16 +218,21 @@ class WholeRuns(unittest.TestCase):
             "cuda_ceilings": {"prints": '{"read_bytes_per_second": 4e12, "copy_bytes_per_second": 4e12, "bf16_flops_per_second": 8e14}'},
         }
 
-    def run_check(self, has_device=True):
-        """Exit code and, by name, the parts."""
+    def start_check(self, has_device=True):
         fake.put_programs(self.root / "bin", self.NAMES)
         if has_device:
             fake.put_programs(self.root / "path", ["nvidia-smi"])
         path = f"{self.root / 'path'}:/usr/bin:/bin"
         environment = os.environ | {"PATH": path, "OUT": str(self.root / "out"), "FAKE": json.dumps(self.told), "SLUICE_MODELS": str(self.root / "models")}
-        done = subprocess.run([ROOT / "bench/device_check.sh", "--no-build", "--programs", self.root / "bin"], env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.Popen([ROOT / "bench/device_check.sh", "--no-build", "--programs", self.root / "bin"], env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+
+    def run_check(self, has_device=True):
+        """Exit code and, by name, the parts."""
+        done = self.start_check(has_device)
+        output, _ = done.communicate(timeout=120)
         report = json.loads((self.root / "out/device_check.json").read_text())
-        self.assertEqual(report["passed"], done.returncode == 0, done.stdout + done.stderr)
+        self.assertEqual(report["passed"], done.returncode == 0, output)
         return done.returncode, {part["part"]: part for part in report["parts"]}
 
     def test_figures_of_every_batch_are_reported(self):
@@ -256,6 +267,20 @@ class WholeRuns(unittest.TestCase):
         self.told["sluiced"] = {"says_why": "the plugin is of another build"}
         _, parts = self.run_check()
         self.assertEqual(parts["speed_1b"]["reason"], "sluiced ended with 1: the plugin is of another build")
+
+    def test_what_it_has_started_ends_with_it(self):
+        told = self.root / "pid"
+        self.told["cuda_device_tests"] = {"hangs": True, "pid": str(told)}
+        check = self.start_check()
+        self.addCleanup(check.stdout.close)
+        while not told.exists():
+            time.sleep(0.05)
+        check.terminate()
+        self.assertEqual(check.wait(30), 143)
+        deadline = Deadline(30)
+        while is_running(int(told.read_text())):
+            self.assertGreater(deadline.left(), 0, "it still runs")
+            time.sleep(0.05)
 
     def test_without_a_device_it_comes_to_its_end_and_says_so(self):
         begin = time.monotonic()

@@ -15,6 +15,9 @@ for option in sys.argv:
         open(option.split(":", 1)[1], "w").write(json.dumps(told.get("tests", "")) if "tests" in told else "")
 if "--json" in sys.argv:
     open(sys.argv[sys.argv.index("--json") + 1], "w").write(json.dumps(told["report"]))
+if "pid" in told:
+    open(told["pid"] + "~", "w").write(str(os.getpid()))
+    os.rename(told["pid"] + "~", told["pid"])
 if "prints" in told:
     print(told["prints"], flush=True)
 if name == "sluiced" and "prints" in told:
@@ -34,7 +37,7 @@ def put_programs(folder, names):
 
 
 def tell(programs):
-    """What each is to do: prints, code or says_why (on stderr, with code 1), hangs, tests (GoogleTest's JSON), report (sluice-bench's)."""
+    """What each is to do: prints, code or says_why (on stderr, with code 1), hangs, pid (a file for its number), tests (GoogleTest's JSON), report (sluice-bench's)."""
     os.environ["FAKE"] = json.dumps(programs)
 
 
