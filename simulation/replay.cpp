@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -30,6 +31,10 @@ class Replay {
   ReplayReport run();
 
  private:
+  struct Launched {
+    const scheduler::StepPlan* plan = nullptr;
+    TimePoint ends{};
+  };
   struct Live {
     size_t index = 0;
     TracedArrival arrival;
@@ -39,7 +44,9 @@ class Replay {
   void submit_due();
   void submit(const TracedArrival& arrival);
   std::vector<int32_t> prompt_of(const TracedArrival& arrival, uint64_t index) const;
-  void step(const scheduler::StepPlan& plan);
+  bool launch_next();
+  bool may_launch_another() const { return static_cast<int32_t>(launched_.size()) <= config_.steps_ahead; }
+  void collect_oldest();
   engine::StepOutput draw(const scheduler::StepPlan& plan) const;
   void take_events();
   void on(Live& live, const scheduler::TokenEvent& event);
@@ -57,19 +64,19 @@ class Replay {
   std::optional<TracedArrival> next_;
   uint64_t asked_ = 0;
   std::map<RequestId, Live> live_;
+  std::deque<Launched> launched_;  // oldest first
+  TimePoint device_free_ = began_;
   ReplayReport report_;
 };
 
 ReplayReport Replay::run() {
   next_ = arrivals_(asked_++);
-  while ((next_ || scheduler_.has_work()) && report_.steps < config_.steps_max) {
-    if (!scheduler_.has_work() && next_) clock_.advance(std::max(Duration{}, began_ + next_->at - clock_.now()));
+  while ((next_ || scheduler_.has_work() || !launched_.empty()) && report_.steps < config_.steps_max) {
+    const bool is_idle = !scheduler_.has_work() && launched_.empty();
+    if (is_idle && next_) clock_.advance(std::max(Duration{}, began_ + next_->at - clock_.now()));
     submit_due();
-    const scheduler::StepPlan& plan = scheduler_.plan(clock_.now());
-    for (const scheduler::RunningRow& row : scheduler_.running()) {
-      if (row.sequence->was_paused()) result(live_.at(row.request->id())).was_paused = true;
-    }
-    if (!plan.empty()) step(plan);
+    const bool has_launched = launch_next();
+    if (!launched_.empty() && !(has_launched && may_launch_another())) collect_oldest();
     take_events();
   }
   close_gaps();
@@ -120,12 +127,28 @@ std::vector<int32_t> Replay::prompt_of(const TracedArrival& arrival, uint64_t in
   return prompt;
 }
 
-void Replay::step(const scheduler::StepPlan& plan) {
+bool Replay::launch_next() {
+  if (!scheduler_.may_plan()) return false;
+  const scheduler::StepPlan& plan = scheduler_.plan(clock_.now());
+  for (const scheduler::RunningRow& row : scheduler_.running()) {
+    if (row.sequence->was_paused()) result(live_.at(row.request->id())).was_paused = true;
+  }
+  if (plan.empty()) return false;
+  clock_.advance(config_.host_time);
+  const Duration took = std::max(config_.prices.duration(scheduler::load_of(plan)), Duration(1));
+  device_free_ = std::max(device_free_, clock_.now()) + took;
+  launched_.push_back({.plan = &plan, .ends = device_free_});
+  return true;
+}
+
+void Replay::collect_oldest() {
+  const scheduler::StepPlan& plan = *launched_.front().plan;
+  clock_.advance(std::max(Duration{}, launched_.front().ends - clock_.now()));
+  launched_.pop_front();
   ++report_.steps;
   report_.decode_rows += static_cast<uint64_t>(plan.decode_rows);
   report_.prefill_tokens += static_cast<uint64_t>(plan.prefill_tokens);
   report_.pauses += static_cast<uint64_t>(plan.paused_rows);
-  clock_.advance(std::max(config_.prices.duration(scheduler::load_of(plan)), Duration(1)));
   scheduler_.commit(plan, draw(plan), clock_.now());
 }
 
@@ -133,6 +156,10 @@ engine::StepOutput Replay::draw(const scheduler::StepPlan& plan) const {
   engine::StepOutput output;
   for (const scheduler::Slice& slice : plan.slices) {
     if (!slice.draws) continue;
+    if (slice.sequence == nullptr) {
+      output.samples.emplace_back();  // for one that has ended
+      continue;
+    }
     const Live& live = live_.at(slice.sequence->submission().id);
     const auto drawn = static_cast<int32_t>(slice.sequence->output().size()) + 1;
     engine::SampledToken sampled;

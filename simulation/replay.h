@@ -19,6 +19,8 @@ struct ReplayConfig {
   int32_t block_size = 16;
   bool shares_prefixes = true;
   scheduler::StepPrices prices;
+  Duration host_time{};             ///< to plan, launch and commit a step, in which the device has no other to compute
+  int32_t steps_ahead = 0;          ///< 1: a step is planned and launched while the one before it is computed
   bool waits_for_room = false;      ///< arrivals wait outside when the queue is full, instead of being refused
   uint64_t steps_max = UINT64_MAX;  ///< stop after so many, whatever is still running
 };

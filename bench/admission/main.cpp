@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -56,9 +57,15 @@ int main(int argc, char** argv) {
   app.add_option("--blocks", config.block_count, "of the cache");
   app.add_option("--mix", only_mix, "mixes whose names contain this");
   app.add_option("--machine", only_machine, "gpu or cpu; without it both");
+  double host_ms = 0;
+  bool runs_ahead = false;
+  app.add_option("--host-ms", host_ms, "to plan, launch and commit a step; only the shipped policies take it");
+  app.add_flag("--ahead", runs_ahead, "plan and launch a step while the one before it is computed");
   bool is_cost = false;
   app.add_flag("--cost", is_cost, "measure what a tick of the scheduler itself costs instead");
   CLI11_PARSE(app, argc, argv);
+  config.host_time = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(host_ms));
+  config.steps_ahead = runs_ahead ? 1 : 0;
   if (is_cost) {
     run_cost();
     return 0;

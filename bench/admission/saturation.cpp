@@ -51,6 +51,8 @@ SaturationFigures saturate(const LoadMix& mix, const SaturationConfig& config, c
   replay.block_size = config.block_size;
   replay.shares_prefixes = mix.shares_prefixes;
   replay.prices = config.prices;
+  replay.host_time = config.host_time;
+  replay.steps_ahead = config.steps_ahead;
   replay.waits_for_room = true;
   replay.steps_max = config.steps;
   return figures_of(

@@ -18,6 +18,8 @@ struct SaturationConfig {
   uint64_t seed = 1;
   uint64_t arrivals_left_out = 0;  ///< of the figures: the first so many
   scheduler::StepPrices prices;
+  Duration host_time{};  ///< as ReplayConfig has it, and so the next; the evicting server knows neither
+  int32_t steps_ahead = 0;
 };
 
 /// How a policy fares when somebody always waits.

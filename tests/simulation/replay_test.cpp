@@ -53,6 +53,20 @@ TEST(Replay, StepsCostWhatTheyCompute) {
   EXPECT_EQ(*report.requests[0].last, milliseconds(9));
 }
 
+TEST(Replay, PlanningTakesNoTimeOfADeviceThatRunsAhead) {
+  const std::vector<TracedArrival> one = {{.prompt_tokens = 20, .max_tokens = 50, .output_tokens = 4}};
+  ReplayConfig config = ten_ms_steps();
+  config.host_time = milliseconds(3);
+  EXPECT_EQ(*run(one, config).requests[0].last, milliseconds(4 * 13));
+  config.steps_ahead = 1;
+  const ReplayReport ahead = run(one, config);
+  EXPECT_EQ(*ahead.requests[0].last, milliseconds(3 + 4 * 10));
+  EXPECT_EQ(ahead.requests[0].output_tokens, 4);
+  EXPECT_EQ(ahead.steps, 5U) << "that the fourth token was the last is known when the fifth row is launched";
+  config.host_time = milliseconds(12);
+  EXPECT_EQ(*run(one, config).requests[0].last, milliseconds(5 * 12)) << "the next launch comes before each token";
+}
+
 TEST(Replay, SharedTokensAreComputedOnce) {
   std::vector<TracedArrival> arrivals(5, {.prompt_tokens = 100, .shared_tokens = 96, .max_tokens = 1});
   for (size_t i = 0; i < arrivals.size(); ++i) arrivals[i].at = milliseconds(100 * i);
