@@ -114,6 +114,10 @@ std::string ParallelModel::description() const {
   return ranks_.size() == 1 ? first : std::to_string(ranks_.size()) + " ranks of " + first;
 }
 
+std::optional<int64_t> ParallelModel::free_device_bytes() const {
+  return ranks_.front().backend->free_device_bytes();
+}
+
 MachineLimits ParallelModel::measure_limits(const Clock& clock) {
   std::vector<MachineLimits> limits(ranks_.size());
   threads_->run([&](int32_t rank) {

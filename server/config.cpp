@@ -6,6 +6,7 @@
 
 #include "engine/rank.h"
 #include "kvcache/pool_size.h"
+#include "server/device_name.h"
 #include "server/http_url.h"
 #include "server/listen_address.h"
 #include "server/metric_bounds.h"
@@ -32,13 +33,6 @@ Status check_choice(std::string_view key, std::string_view value, std::initializ
 Status check_length(std::string_view key, std::string_view value, size_t high) {
   if (value.size() <= high) return {};
   return invalid_field(std::string(key), "must have at most " + std::to_string(high) + " bytes");
-}
-
-Status check_device(std::string_view device) {
-  if (device == "cuda" || device.substr(0, 5) == "cuda:")
-    return invalid_field("engine.device",
-                         "is " + std::string(device) + ", but this build has no CUDA; use auto or cpu");
-  return check_choice("engine.device", device, {"auto", "cpu"});
 }
 
 Status check_listeners(const ServerSection& server) {
@@ -96,7 +90,7 @@ Status ModelSection::validate() const {
 }
 
 Status EngineSection::validate() const {
-  SLUICE_RETURN_IF_ERROR(check_device(device));
+  SLUICE_RETURN_IF_ERROR(parse_device_name(device).status());
   SLUICE_RETURN_IF_ERROR(check_range("engine.threads", threads, 0, 1024));
   SLUICE_RETURN_IF_ERROR(check_range("engine.tensor_parallel", tensor_parallel, 1, engine::kRanksMax));
   return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512", "amx"});

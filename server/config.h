@@ -21,10 +21,11 @@ struct ModelSection {
 
 /// Section `engine`.
 struct EngineSection {
-  std::string device = "auto";   ///< auto or cpu
-  int32_t threads = 0;           ///< compute threads, 0 to 1024; 0: the cores this process may use
-  std::string cpu_isa = "auto";  ///< auto, portable, avx2, avx512 or amx
-  int32_t tensor_parallel = 1;   ///< ranks that the model is shared out over, 1 to 64; see engine/rank.h
+  std::string device = "auto";        ///< auto, cpu, cuda or cuda:N
+  int32_t threads = 0;                ///< compute threads, 0 to 1024; 0: the cores this process may use
+  std::string cpu_isa = "auto";       ///< auto, portable, avx2, avx512 or amx
+  int32_t tensor_parallel = 1;        ///< ranks that the model is shared out over, 1 to 64; see engine/rank.h
+  bool cuda_batch_invariant = false;  ///< products on a GPU don't depend on the number of rows
 
   Status validate() const;
 };

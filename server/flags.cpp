@@ -27,7 +27,7 @@ constexpr std::array kKeyFlags{
     KeyFlag{"--grpc-listen", "server.grpc_listen", "HOST:PORT", "of the gRPC API; port 0 picks a free one"},
     KeyFlag{"--http-listen", "server.http_listen", "HOST:PORT", "of the HTTP API, metrics and health; the same"},
     KeyFlag{"--admin-listen", "server.admin_listen", "HOST:PORT", "of the control API; the same"},
-    KeyFlag{"--device", "engine.device", "DEVICE", "auto or cpu"},
+    KeyFlag{"--device", "engine.device", "DEVICE", "auto, cpu, cuda or cuda:N"},
     KeyFlag{"--threads", "engine.threads", "N", "compute threads; 0 takes the cores this process may use"},
     KeyFlag{"--cpu-isa", "engine.cpu_isa", "ISA", "auto, portable, avx2, avx512 or amx"},
     KeyFlag{"--tp", "engine.tensor_parallel", "N", "ranks that share the model's layers; N divides heads and KV heads"},

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/rank.h"
 #include "engine/watched_checkpoint.h"
 #include "kvcache/pool_size.h"
+#include "server/backend_choice.h"
 #include "server/load_progress.h"
 #include "server/memory_limit.h"
 #include "server/process_memory.h"
-#include "server/rank_backends.h"
 
 namespace sluice::server {
 
@@ -29,9 +30,17 @@ Result<int32_t> context_length(const ModelSection& section, const engine::ModelC
                            std::to_string(model.context_length) + " tokens; ask for no more, or 0");
 }
 
-/// Blocks that kv.memory pays for, from what is free beside the weights.
-Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& layout) {
-  SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_memory_bytes());
+/// What is left for a cache beside the weights, in the memory that it is kept in.
+Result<int64_t> available_bytes(const engine::ParallelModel& model) {
+  const std::optional<int64_t> on_device = model.free_device_bytes();
+  if (on_device) return *on_device;
+  return available_memory_bytes();
+}
+
+/// Blocks that kv.memory pays for.
+Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& layout,
+                            const engine::ParallelModel& model) {
+  SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_bytes(model));
   SLUICE_ASSIGN_OR_RETURN(const int64_t wanted, kvcache::parse_memory(section.memory, available));
   if (wanted > available) {
     return invalid_field("kv.memory", "asks for " + in_mib(wanted) + ", but only " + in_mib(available) +
@@ -84,7 +93,7 @@ Result<engine::ParallelModel> load_weights(const Config& config, const engine::C
   SLUICE_RETURN_IF_ERROR(engine::check_rank_count(shape, config.engine.tensor_parallel));
   const int64_t bytes = engine::stored_bytes(checkpoint.tensors());
   LoadProgress progress({environment.clock, environment.logger, environment.terminal, bytes});
-  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends ranks, open_rank_backends(config.engine, environment.clock));
+  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends ranks, choose_backends(config.engine, environment));
   Result<engine::ParallelModel> model =
       engine::ParallelModel::load(checkpoint, std::move(ranks), config.scheduler.step_tokens_max(config.kv.block_size),
                                   [&progress](int64_t done) { progress.advance(done); });
@@ -104,7 +113,7 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
   SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config()));
   const engine::KvLayout layout = kv_layout(config, model.config());
-  SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout));
+  SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout, model));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();
   host.served.limits = model.measure_limits(environment.clock);

@@ -32,7 +32,7 @@ def assert_one_line(lines, *words):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/data/gguf").glob("B12_*.gguf")), ids=lambda path: path.stem)
 def test_b12_hostile_model_files_are_refused(path):
-    code, lines, _ = run_sluiced("--model", path, *FREE_PORTS)
+    code, lines, _ = run_sluiced("--model", path, "--device", "cpu", *FREE_PORTS)
     assert code == 1
     assert_one_line(lines, path.name)
 
@@ -55,23 +55,16 @@ def test_a_busy_port_is_named(option):
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         address = "127.0.0.1:%d" % busy.getsockname()[1]
-        code, lines, _ = run_sluiced("--model", MODEL, *FREE_PORTS, option, address)
+        code, lines, _ = run_sluiced("--model", MODEL, "--device", "cpu", *FREE_PORTS, option, address)
     assert code == 1
     assert_one_line(lines, address, option, option.replace("--", "server.").replace("-listen", "_listen"))
 
 
 @pytest.mark.parametrize("memory", ["400000", "100000GiB"], ids=["one_block", "more_than_there_is"])
 def test_a_pool_that_cannot_be_is_refused_with_the_numbers(memory):
-    code, lines, _ = run_sluiced("--model", MODEL, "--set", f"kv.memory={memory}", *FREE_PORTS)
+    code, lines, _ = run_sluiced("--model", MODEL, "--device", "cpu", "--set", f"kv.memory={memory}", *FREE_PORTS)
     assert code == 1
     assert_one_line([line for line in lines if "loaded the model" not in line], "kv.memory")
-
-
-@pytest.mark.parametrize("device", ["cuda", "cuda:7", "tpu"])
-def test_a_device_that_is_not_there_is_refused(device):
-    code, lines, _ = run_sluiced("--model", "x", "--device", device)
-    assert code == 2
-    assert device in " ".join(lines)
 
 
 def test_verify_model_tells_what_a_model_is_and_serves_nothing():

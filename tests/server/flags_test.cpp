@@ -92,9 +92,10 @@ TEST(Flags, AnErrorNamesTheFlagAndTheKey) {
   EXPECT_EQ(refusal_of({"--grpc-listen", "50051"}).substr(0, 43), "sluiced: --grpc-listen: server.grpc_listen ");
 }
 
-TEST(B35_Flags, f_cuda_is_refused_not_ignored) {
-  EXPECT_EQ(refusal_of({"--model", "m", "--device", "cuda"}),
-            "sluiced: --device: engine.device is cuda, but this build has no CUDA; use auto or cpu\n");
+TEST(B35_Flags, e_a_device_is_taken_by_its_name) {
+  EXPECT_EQ(config_of({"--device", "cuda:7"}).engine.device, "cuda:7");
+  EXPECT_EQ(refusal_of({"--model", "m", "--device", "cuda:64"}),
+            "sluiced: --device: engine.device must be auto, cpu, cuda, or cuda:0 to cuda:63, not \"cuda:64\"\n");
 }
 
 TEST(Flags, RefuseToServeWithoutAModel) {
