@@ -24,25 +24,38 @@ Status cublas_status(cublasStatus_t status, std::string_view what) {
                         std::to_string(static_cast<int>(status)) + ")");
 }
 
-/// The one place where a product's elements become cuBLASLt's; scales of theirs would be Operation's.
+/// The one place where a product's elements become cuBLASLt's.
 cudaDataType_t type_of(Element element) {
   switch (element) {
     case Element::kF32:
       return CUDA_R_32F;
     case Element::kBf16:
       return CUDA_R_16BF;
+    case Element::kFp8:
+      return CUDA_R_8F_E4M3;
   }
   SLUICE_CHECK(false && "an Element outside the enum");
 }
+
+/// What stands beside a product's matrices.
+struct Vectors {
+  const float* bias = nullptr;
+  const float* in_scales = nullptr;
+  const float* matrix_scales = nullptr;
+};
 
 /// What cuBLASLt is told of a product. It counts by columns, so to it our rows are columns: out [outputs, rows] =
 /// matrix [inputs, outputs] transposed * in [inputs, rows].
 class Operation {
  public:
-  static Result<Operation> create(int32_t rows, int32_t outputs, int32_t inputs, Element element, const float* bias) {
+  static Result<Operation> create(int32_t rows, int32_t outputs, int32_t inputs, Element element,
+                                  const Vectors& vectors) {
     Operation made;
     SLUICE_RETURN_IF_ERROR(
-        cublas_status(made.describe(rows, outputs, inputs, element, bias), "describing a product to cuBLASLt"));
+        cublas_status(made.describe(rows, outputs, inputs, element, vectors.bias), "describing a product to cuBLASLt"));
+    if (element == Element::kFp8) {
+      SLUICE_RETURN_IF_ERROR(cublas_status(made.scale(vectors), "telling cuBLASLt of a scale for each row"));
+    }
     return made;
   }
 
@@ -65,6 +78,17 @@ class Operation {
         cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
         cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
         cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
+    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
+    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+  }
+
+  /// One for each row of the matrix and of the input: to cuBLASLt, vectors along the result's sides. Its sums are of
+  /// floats throughout, as CUBLASLT_MATMUL_DESC_FAST_ACCUM is off unless it is asked for.
+  cublasStatus_t scale(const Vectors& vectors) {
+    const std::array results{set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F),
+                             set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F),
+                             set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, vectors.matrix_scales),
+                             set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, vectors.in_scales)};
     const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
     return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
   }
@@ -159,10 +183,11 @@ CublasProducts::Kind CublasProducts::kind_of(const Product& product) const {
 }
 
 Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
-  // Heuristics look at whether there is a bias, not at what lies there.
-  const float* const bias = kind.has_bias ? workspace_.as<const float>() : nullptr;
+  // Heuristics look at whether there are a bias and scales, not at what lies there.
+  const auto* const any = workspace_.as<const float>();
+  const Vectors vectors{.bias = kind.has_bias ? any : nullptr, .in_scales = any, .matrix_scales = any};
   SLUICE_ASSIGN_OR_RETURN(Operation operation,
-                          Operation::create(kind.rows, kind.outputs, kind.inputs, kind.element, bias));
+                          Operation::create(kind.rows, kind.outputs, kind.inputs, kind.element, vectors));
   SLUICE_ASSIGN_OR_RETURN(Preference preference, Preference::create(kind.alignment, !options_.is_batch_invariant));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
   int count = 0;
@@ -178,8 +203,20 @@ Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
                              " inputs and " + std::to_string(kind.outputs) + " outputs");
 }
 
+Status CublasProducts::check_fp8() const {
+  constexpr int32_t kAnyWidth = 256;
+  return choose({.rows = options_.is_batch_invariant ? kInvariantRows : 1,
+                 .outputs = kAnyWidth,
+                 .inputs = kAnyWidth,
+                 .element = Element::kFp8,
+                 .adds = false,
+                 .has_bias = false,
+                 .alignment = kFp8Multiple})
+      .status();
+}
+
 Status CublasProducts::multiply(const Product& product) {
-  SLUICE_CHECK(product.bias == nullptr || !product.adds);
+  SLUICE_CHECK(product.bias == nullptr || (!product.adds && product.element != Element::kFp8));
   if (product.rows == 0) return {};
   const Kind kind = kind_of(product);
   auto known = algorithms_.find(kind);
@@ -187,8 +224,9 @@ Status CublasProducts::multiply(const Product& product) {
     SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t algorithm, choose(kind));
     known = algorithms_.emplace(kind, algorithm).first;
   }
-  SLUICE_ASSIGN_OR_RETURN(Operation operation, Operation::create(product.rows, product.outputs, product.inputs,
-                                                                 product.element, product.bias));
+  const Vectors vectors{.bias = product.bias, .in_scales = product.in_scales, .matrix_scales = product.matrix_scales};
+  SLUICE_ASSIGN_OR_RETURN(Operation operation,
+                          Operation::create(product.rows, product.outputs, product.inputs, product.element, vectors));
   const float one = 1;
   const float beta = product.adds ? 1 : 0;
   return cublas_status(

@@ -26,6 +26,8 @@ class CublasProducts {
 
   /// FAILED_PRECONDITION when cuBLASLt has no algorithm for it, INTERNAL when it fails.
   Status multiply(const Product& product);
+  /// FAILED_PRECONDITION when there is no algorithm for products in kFp8.
+  Status check_fp8() const;
 
  private:
   /// What decides the algorithm.

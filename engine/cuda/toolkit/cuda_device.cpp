@@ -181,6 +181,12 @@ Status CudaDevice::enqueue_copy(void* device_to, const void* device_from, int64_
   return copy(device_to, device_from, bytes, cudaMemcpyDeviceToDevice);
 }
 
+Status CudaDevice::check_products(Element element) const {
+  if (element != Element::kFp8) return {};
+  make_current();
+  return products_->check_fp8().ok() ? Status() : Device::check_products(element);
+}
+
 Status CudaDevice::multiply(const Product& product) {
   make_current();
   return products_->multiply(product);

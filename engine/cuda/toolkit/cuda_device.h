@@ -40,6 +40,7 @@ class CudaDevice final : public Device {
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
+  Status check_products(Element element) const override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
   Status record(DeviceEvent& event) override;
   Status wait(DeviceEvent& event) override;
