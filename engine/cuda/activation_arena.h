@@ -16,6 +16,7 @@ namespace sluice::engine::cuda {
 enum class Scratch {
   kColumns,     ///< what goes into a product
   kGateUp,      ///< a product of two parts
+  kProduct,     ///< a rank's part of a sum
   kQueries,     ///< turned heads
   kPartials,    ///< parts of attention
   kGathered,    ///< rows whose logits are wanted
@@ -59,7 +60,7 @@ class ActivationArena {
   }
 
  private:
-  static constexpr size_t kScratchCount = 7;
+  static constexpr size_t kScratchCount = 8;
 
   struct Activation {
     int32_t width = 0;

@@ -120,6 +120,8 @@ class CudaBackend final : public Backend {
   void normalize(const float* in, const RmsNorm& norm, int32_t rows, MatrixId matrix);
   void take(ActivationId in, MatrixId matrix);
   void multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds = false);
+  void sum_over_ranks(float* product, int32_t width);
+  void add(ActivationId residual, const float* added, const NormWeight& norm);
   void plan_sampling(ActivationId in, MatrixId head);
   void compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first, int32_t rows);
   void draw(ActivationId in, const RmsNorm& norm, MatrixId head, std::span<const SampleRow> samples);
@@ -375,13 +377,40 @@ void CudaBackend<Stored>::attend(ActivationId out, ActivationId qkv, const Atten
 template <typename Stored>
 void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, MatrixId matrix) {
   const int32_t width = arena_.width(in);
-  SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
+  const int32_t rows = weights_.matrix(matrix).rows;
+  SLUICE_CHECK(rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
+  const bool is_shared = device_.rank_count() > 1;
   if (skips({.uses = {residual, in},
              .writes = {},
-             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
+             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)},
+                         {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * rows * kFloatBytes : 0}}}))
     return;
   take(in, matrix);
-  multiply(matrix, shape_.tokens, nullptr, arena_.data(residual), true);
+  if (!is_shared) return multiply(matrix, shape_.tokens, nullptr, arena_.data(residual), true);
+  auto* product = arena_.scratch<float>(Scratch::kProduct);
+  multiply(matrix, shape_.tokens, nullptr, product);
+  sum_over_ranks(product, rows);
+  add(residual, product, {});
+}
+
+/// `product` is float [tokens, width].
+template <typename Stored>
+void CudaBackend<Stored>::sum_over_ranks(float* product, int32_t width) {
+  if (device_.rank_count() > 1) status_.add(device_.all_reduce(product, int64_t{shape_.tokens} * width));
+}
+
+/// residual += added, or its norm where that has a weight
+template <typename Stored>
+void CudaBackend<Stored>::add(ActivationId residual, const float* added, const NormWeight& norm) {
+  status_.add_launch(launch_add_rms_norm(AddRmsNormArgs<float, float>{.residual = arena_.data(residual),
+                                                                      .added = added,
+                                                                      .added_norm = norm,
+                                                                      .norm = {},
+                                                                      .out = nullptr,
+                                                                      .tokens = shape_.tokens,
+                                                                      .width = arena_.width(residual)},
+                                         device_.stream()),
+                     "add_rms_norm");
 }
 
 template <typename Stored>
@@ -395,15 +424,8 @@ void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in
     return;
   take(in, matrix);
   multiply(matrix, shape_.tokens, nullptr, arena_.data(product));
-  status_.add_launch(launch_add_rms_norm(AddRmsNormArgs<float, float>{.residual = arena_.data(residual),
-                                                                      .added = arena_.data(product),
-                                                                      .added_norm = norm_weight(norm),
-                                                                      .norm = {},
-                                                                      .out = nullptr,
-                                                                      .tokens = shape_.tokens,
-                                                                      .width = arena_.width(residual)},
-                                         device_.stream()),
-                     "add_rms_norm");
+  sum_over_ranks(arena_.data(product), arena_.width(product));
+  add(residual, arena_.data(product), norm_weight(norm));
 }
 
 template <typename Stored>

@@ -68,8 +68,8 @@ class DeviceGraph {
 };
 
 /// Memory that computes: a GPU, or for tests this machine's own memory with kernels in simulation. Copies, kernels
-/// launched on stream() and products are done in the order they are asked for, some time after the call; what is said
-/// of each tells when its memory may be touched. One caller thread.
+/// launched on stream(), products and sums are done in the order they are asked for, some time after the call; what is
+/// said of each tells when its memory may be touched. One caller thread.
 class Device {
  public:
   virtual ~Device() = default;
@@ -102,6 +102,12 @@ class Device {
     return failed_precondition(description() + " has no products of fp8 with a scale for each row; use bf16");
   }
 
+  /// Devices that share a model (engine/rank.h), this one among them.
+  virtual int32_t rank_count() const { return 1; }
+  /// Makes each value in device memory its sum over these devices, all of which ask for as many in the same order. All
+  /// get the same bits.
+  virtual Status all_reduce(float* /*values*/, int64_t /*count*/) { return {}; }
+
   virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;
   /// The event is reached when all that was asked for before is done. Recorded again, it stands for the later point.
   virtual Status record(DeviceEvent& event) = 0;
@@ -110,8 +116,8 @@ class Device {
   /// Until all that was asked for is done.
   virtual Status synchronize() = 0;
 
-  /// Between these two calls kernels, products and enqueued copies are kept instead of done; nothing else may be asked
-  /// for. Addresses, sizes and grids are those of the recording, bytes those found when it is run.
+  /// Between these two calls kernels, products, sums and enqueued copies are kept instead of done; nothing else may be
+  /// asked for. Addresses, sizes and grids are those of the recording, bytes those found when it is run.
   virtual Status begin_recording() = 0;
   virtual Result<std::unique_ptr<DeviceGraph>> end_recording() = 0;
   virtual Status run(DeviceGraph& graph) = 0;

@@ -110,7 +110,7 @@ Result<void*> HostDevice::allocate_in(Pieces& pieces, int64_t bytes, const std::
 }
 
 void HostDevice::release_in(Pieces& pieces, void* memory) {
-  run_until(done_count_ + queue_.size());
+  static_cast<void>(run_until(done_count_ + queue_.size()));  // whoever waits next is told of a failure
   const auto found = pieces.sizes.find(static_cast<const std::byte*>(memory));
   SLUICE_CHECK(found != pieces.sizes.end());
   pieces.bytes -= found->second;
@@ -142,12 +142,13 @@ void HostDevice::enqueue(Work work) {
   queue_.push_back(std::move(work));
 }
 
-/// Does what was asked for, up to the given count of all that ever was.
-void HostDevice::run_until(uint64_t count) {
+/// Does what was asked for, up to the given count of all that ever was. A failure stays, as a GPU's does.
+Status HostDevice::run_until(uint64_t count) {
   SLUICE_CHECK(!is_recording_);
   size_t taken = 0;
   for (; done_count_ < count; ++done_count_) queue_.at(taken++)();
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken));
+  return failure_;
 }
 
 Status HostDevice::copy_in(void* device_to, const void* from, int64_t bytes) {
@@ -209,6 +210,16 @@ Status HostDevice::multiply(const Product& product) {
   return {};
 }
 
+Status HostDevice::all_reduce(float* values, int64_t count) {
+  SLUICE_CHECK(device_memory_.contains(values, count * element_bytes(Element::kF32)));
+  if (communicator_ == nullptr) return {};
+  enqueue([this, values, count] {
+    const Status status = communicator_->all_reduce({values, static_cast<size_t>(count)});
+    if (failure_.ok()) failure_ = status;
+  });
+  return {};
+}
+
 Result<std::unique_ptr<DeviceEvent>> HostDevice::make_event() {
   return std::unique_ptr<DeviceEvent>(std::make_unique<HostEvent>());
 }
@@ -220,13 +231,11 @@ Status HostDevice::record(DeviceEvent& event) {
 }
 
 Status HostDevice::wait(DeviceEvent& event) {
-  run_until(static_cast<HostEvent&>(event).count);
-  return {};
+  return run_until(static_cast<HostEvent&>(event).count);
 }
 
 Status HostDevice::synchronize() {
-  run_until(done_count_ + queue_.size());
-  return {};
+  return run_until(done_count_ + queue_.size());
 }
 
 Status HostDevice::begin_recording() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/communicator.h"
 #include "engine/cuda/device.h"
 #include "engine/cuda/simt/simt_order.h"
 
@@ -19,8 +20,10 @@ namespace sluice::engine::cuda {
 /// that memory which is touched too early shows.
 class HostDevice final : public Device {
  public:
-  /// `bytes` is what it has in all; `order` is that of threads and blocks.
-  explicit HostDevice(int64_t bytes, gpu::simt::Order order = {}) : total_(bytes), stream_{order, &queue_} {}
+  /// `bytes` is what it has in all; `order` is that of threads and blocks. `communicator` is lent and outlives it; with
+  /// one, the device is its rank's, and sums are made when the rank waits for them.
+  explicit HostDevice(int64_t bytes, gpu::simt::Order order = {}, Communicator* communicator = nullptr)
+      : total_(bytes), communicator_(communicator), stream_{order, &queue_} {}
   ~HostDevice() override;
   HostDevice(const HostDevice&) = delete;
   HostDevice& operator=(const HostDevice&) = delete;
@@ -38,6 +41,8 @@ class HostDevice final : public Device {
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
   Status check_products(Element /*element*/) const override { return {}; }
+  int32_t rank_count() const override { return communicator_ == nullptr ? 1 : communicator_->rank().count; }
+  Status all_reduce(float* values, int64_t count) override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
   Status record(DeviceEvent& event) override;
   Status wait(DeviceEvent& event) override;
@@ -67,14 +72,16 @@ class HostDevice final : public Device {
   void release_in(Pieces& pieces, void* memory);
   void check_fp8(const Product& product) const;
   void enqueue(Work work);
-  void run_until(uint64_t count);
+  Status run_until(uint64_t count);
 
   const int64_t total_;
+  Communicator* const communicator_;
   Pieces device_memory_;
   Pieces host_memory_;
   int64_t allocation_count_ = 0;
   std::vector<Work> queue_;  ///< asked for and not done, or recorded
   uint64_t done_count_ = 0;  ///< of all that was ever asked for
+  Status failure_;           ///< the first one of what was done
   bool is_recording_ = false;
   gpu::simt::Stream stream_;
 };

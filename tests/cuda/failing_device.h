@@ -51,6 +51,11 @@ class FailingDevice final : public Device {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.multiply(product);
   }
+  int32_t rank_count() const override { return device_.rank_count(); }
+  Status all_reduce(float* values, int64_t count) override {
+    SLUICE_RETURN_IF_ERROR(count_call());
+    return device_.all_reduce(values, count);
+  }
   Result<std::unique_ptr<DeviceEvent>> make_event() override {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.make_event();
