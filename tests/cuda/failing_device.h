@@ -37,14 +37,17 @@ class FailingDevice final : public Device {
   }
   Status enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) override {
     SLUICE_RETURN_IF_ERROR(count_call());
+    is_idle_ = false;
     return device_.enqueue_copy_in(device_to, host_from, bytes);
   }
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override {
     SLUICE_RETURN_IF_ERROR(count_call());
+    is_idle_ = false;
     return device_.enqueue_copy_out(host_to, device_from, bytes);
   }
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override {
     SLUICE_RETURN_IF_ERROR(count_call());
+    is_idle_ = false;
     return device_.enqueue_copy(device_to, device_from, bytes);
   }
   Status multiply(const Product& product) override {
@@ -70,6 +73,7 @@ class FailingDevice final : public Device {
   }
   Status synchronize() override {
     SLUICE_RETURN_IF_ERROR(count_call());
+    is_idle_ = true;
     return device_.synchronize();
   }
   Status begin_recording() override {
@@ -86,6 +90,9 @@ class FailingDevice final : public Device {
   }
   void* stream() override { return device_.stream(); }
 
+  /// No copy has been enqueued since the device was last waited for.
+  bool is_idle() const { return is_idle_; }
+
  private:
   Status count_call() {
     if (calls_left_ <= 0) return internal_error("the device fell off the bus");
@@ -95,6 +102,7 @@ class FailingDevice final : public Device {
 
   Device& device_;
   int64_t calls_left_;
+  bool is_idle_ = true;
 };
 
 }  // namespace sluice::engine::cuda

@@ -36,6 +36,7 @@ void expect_cover(const std::vector<WeightPiece>& pieces, const std::vector<Weig
       const StoredTensor& tensor = fragment.copy->tensor;
       EXPECT_EQ(piece.file, tensor.file);
       EXPECT_GT(fragment.bytes, 0);
+      EXPECT_GE(fragment.place, 0);
       EXPECT_EQ(fragment.bytes % traits_of(tensor.type).block_bytes, 0);
       EXPECT_LE(fragment.place + fragment.bytes, piece.bytes);
       EXPECT_EQ(fragment.first_byte, std::exchange(covered[fragment.copy], fragment.first_byte + fragment.bytes));
