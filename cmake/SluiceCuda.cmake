@@ -19,3 +19,6 @@ set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG")
 set(SLUICE_CUDA_OPTIONS
   $<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:sluice_options,INTERFACE_COMPILE_OPTIONS>>
   "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -diag-suppress 2810 -Xcompiler -Wall,-Wextra,-ffp-contract=off>")
+
+# Of targets with CUDA sources: clang-tidy reads the commands of a build, and not nvcc's.
+set(SLUICE_CUDA_EXPORTS_COMMANDS OFF)
