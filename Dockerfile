@@ -29,7 +29,7 @@ RUN cmake --preset cuda -DBUILD_TESTING=OFF \
 FROM debian:bookworm-slim AS runtime
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
-      libabsl20220623 libgrpc29 libgrpc++1.51 libicu72 libpcre2-8-0 libprometheus-cpp-core1.0 libprotobuf32 libsodium23 libssl3 libyaml-cpp0.7 \
+      libabsl20220623 libgrpc29 libgrpc++1.51 libicu72 libpcre2-8-0 libprometheus-cpp-core1.0 libprotobuf32 libsodium23 libssl3 liburing2 libyaml-cpp0.7 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin sluice
 COPY configs/container.yaml /etc/sluice/sluice.yaml

@@ -20,6 +20,10 @@ MEET_AFTER = """    attend_stage(softmax, stages[now], from, part);
     gpu::sync_block();
 """
 
+WARPS = "  const int32_t warp_count = static_cast<int32_t>(gpu::block_size().x) / gpu::kWarpSize;\n"
+SUM_AFTER = WARPS + "  return sum_of_lanes("
+LARGEST_AFTER = WARPS + "  return largest_of_lanes("
+
 MUTATIONS = [
     # ---- Attention
     Mutation("page-index-off-by-one", "attention_batch.cuh", "block_ids[page])", "block_ids[page > 0 ? page - 1 : 0])",
@@ -77,7 +81,8 @@ MUTATIONS = [
     Mutation("scaled-the-wrong-way", "rope_cache.cuh", "held.scale(1.0F / scale);", "held.scale(scale);",
              "fp8_cache", "Fp8Cache.KeepsHeadsOfEveryMagnitudeToASixteenth"),
     # ---- Norms
-    Mutation("norm-missing-barrier", "sums.cuh", "  gpu::sync_block();\n", "", "rms_norm", "RmsNormKernel.NormalizesRowsOfAnyWidth"),
+    Mutation("norm-missing-barrier", "sums.cuh", "warps.of[gpu::warp()] = of_warp;\n  gpu::sync_block();\n" + SUM_AFTER,
+             "warps.of[gpu::warp()] = of_warp;\n" + SUM_AFTER, "rms_norm", "RmsNormKernel.NormalizesRowsOfAnyWidth"),
     Mutation("norm-sums-in-one-place", "rms_norm.cuh", "sums.residual);", "sums.added);",
              "rms_norm", "AddRmsNormKernel.NormalizesWhatItAddsBefore"),
     Mutation("norm-without-epsilon", "rms_norm.cuh", "gpu::rsqrt(mean + norm.epsilon)", "gpu::rsqrt(mean)",
@@ -96,6 +101,10 @@ MUTATIONS = [
     Mutation("scales-of-the-wrong-group", "eight_quants.cuh", "if (group >= 4) {", "if (group > 4) {", "dequantize", "DequantizeKernel.*"),
     Mutation("dequantize-a-block-too-many", "dequantize.cuh", "at >= args.block_count", "at > args.block_count",
              "dequantize", "DequantizeKernel.*"),
+    # ---- Rows as fp8
+    Mutation("largest-missing-barrier", "sums.cuh", "warps.of[gpu::warp()] = of_warp;\n  gpu::sync_block();\n" + LARGEST_AFTER,
+             "warps.of[gpu::warp()] = of_warp;\n" + LARGEST_AFTER, "quantize_rows", "*"),
+    Mutation("largest-of-positive-numbers", "quantize_rows.cuh", "value < 0 ? -value : value;", "value;", "quantize_rows", "*"),
     # ---- Element by element
     Mutation("embed-without-scale", "embed.cuh", "for (float& value : values) value *= args.scale;", "",
              "embed", "EmbedKernel.*"),
