@@ -86,10 +86,26 @@ TEST(WatchedTensors, TellEachPieceOnceItIsTakenOver) {
   EXPECT_NE(tensors.find_tensor("a"), nullptr);
   EXPECT_NE(tensors.find_tensor("a"), nullptr);
   EXPECT_EQ(tensors.find_tensor("c"), nullptr);
-  tensors.drop_pages();
+  tensors.tell_unread(0);
   EXPECT_NE(tensors.find_tensor("b"), nullptr);
-  tensors.drop_pages();
+  tensors.tell_unread(0);
   EXPECT_THAT(told, ElementsAre(16000, 16102));
+}
+
+TEST(WatchedTensors, TellNothingOfWhatIsStillToBeRead) {
+  const TemporaryFile written(TwoMatrices().bytes());
+  const auto file = GgufFile::open(written.path());
+  ASSERT_TRUE(file.ok());
+  std::vector<int64_t> told;
+  const WatchedTensors tensors(*file, [&told](int64_t bytes) { told.push_back(bytes); });
+  EXPECT_NE(tensors.find_tensor("a"), nullptr);
+  tensors.drop_pages();
+  tensors.tell_unread(16000);
+  EXPECT_NE(tensors.find_tensor("b"), nullptr);
+  tensors.tell_unread(16102);
+  tensors.tell_unread(6000);
+  tensors.tell_unread(0);
+  EXPECT_THAT(told, ElementsAre(0, 0, 10102, 16102));
 }
 
 }  // namespace
