@@ -12,6 +12,7 @@
 #include "engine/batch.h"
 #include "engine/kv_layout.h"
 #include "engine/machine_limits.h"
+#include "engine/memory_use.h"
 #include "engine/model_config.h"
 
 namespace sluice::engine {
@@ -90,12 +91,6 @@ struct Experts {
 /// Told of the bytes of added tensors that are still to be read; they get fewer.
 using UnreadWatch = std::function<void(int64_t bytes)>;
 
-/// What of a device's memory something takes.
-struct MemoryUse {
-  std::string purpose;
-  int64_t bytes = 0;
-};
-
 /// What is left to do of a step that has begun.
 enum class StepStart {
   kCompute,  ///< its operations, then sample()
@@ -116,8 +111,9 @@ class Backend {
 
   /// For people and for metrics, e.g. "cpu avx2, 2 threads".
   virtual std::string description() const = 0;
-  /// What a cache may still take of the device's own memory; nullopt for a device that computes in this machine's.
-  virtual std::optional<int64_t> free_device_bytes() const { return std::nullopt; }
+  /// What a cache of this layout may take of the device's own memory, beside all that steps still take; nullopt for a
+  /// device that computes in this machine's.
+  virtual std::optional<int64_t> cache_bytes_max(const KvLayout& /*layout*/) const { return std::nullopt; }
 
   /// One matrix from tensors of equal row length, one below the other; they may differ in type. What the
   /// tensors lend (names, bytes, files, makers) stays as it is until finish_weights() returns: a backend may copy it as
@@ -144,7 +140,8 @@ class Backend {
   virtual Status begin_rehearsal(int32_t /*index*/) { return {}; }
   virtual Status end_rehearsal() { return {}; }
 
-  /// What the model has taken of the device's memory, in the order it was taken. Empty where nobody keeps account.
+  /// What the model has taken of the device's memory, in the order it was taken, and what is left. Empty where nobody
+  /// keeps account.
   virtual std::vector<MemoryUse> memory_uses() const { return {}; }
 
   /// What the device gives, reading being measured over the weights there are. Tens of milliseconds; between steps.

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/batch.h"
+#include "engine/memory_use.h"
 #include "engine/step_costs.h"
 
 namespace sluice::engine {
@@ -35,6 +37,8 @@ class Executor {
 
   /// The same at every time. All zero where nothing is known of them.
   virtual StepCosts costs() const { return {}; }
+  /// Of the device's memory, in the order in which it was taken, and what is left; empty where nobody keeps account.
+  virtual std::vector<MemoryUse> memory_uses() const { return {}; }
 };
 
 }  // namespace sluice::engine

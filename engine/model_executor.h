@@ -21,6 +21,7 @@ class ModelExecutor final : public Executor {
   Result<StepOutput> collect() override;
   int32_t steps_ahead() const override { return model_.backend->steps_ahead(); }
   StepCosts costs() const override { return costs_; }
+  std::vector<MemoryUse> memory_uses() const override { return model_.backend->memory_uses(); }
   const KvLayout& layout() const { return layout_; }
 
  private:

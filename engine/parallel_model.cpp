@@ -114,8 +114,10 @@ std::string ParallelModel::description() const {
   return ranks_.size() == 1 ? first : std::to_string(ranks_.size()) + " ranks of " + first;
 }
 
-std::optional<int64_t> ParallelModel::free_device_bytes() const {
-  return ranks_.front().backend->free_device_bytes();
+std::optional<int64_t> ParallelModel::cache_bytes_max(const KvLayout& layout) const {
+  const auto count = static_cast<int32_t>(ranks_.size());
+  const auto of_one = ranks_.front().backend->cache_bytes_max(rank_layout(layout, count));
+  return of_one ? std::optional(*of_one * count) : std::nullopt;
 }
 
 MachineLimits ParallelModel::measure_limits(const Clock& clock) {

@@ -42,8 +42,8 @@ class ParallelModel {
 
   /// "cpu avx2, 2 threads", or "3 ranks of cpu avx2, 1 thread".
   std::string description() const;
-  /// Backend::free_device_bytes() of rank 0, which is like the others.
-  std::optional<int64_t> free_device_bytes() const;
+  /// Backend::cache_bytes_max() of all ranks together, for the layout of the whole model.
+  std::optional<int64_t> cache_bytes_max(const KvLayout& layout) const;
   /// Of all ranks together, measured at the same time.
   MachineLimits measure_limits(const Clock& clock);
 

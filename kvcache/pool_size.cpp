@@ -27,7 +27,7 @@ std::optional<Number> parse_number(std::string_view text) {
 Status bad_memory(std::string_view text) {
   return invalid_field("kv.memory",
                        "is \"" + std::string(text) +
-                           "\"; give whole bytes, \"512MiB\", \"2GiB\" or a share of the free memory as \"25%\"");
+                           "\"; give auto, whole bytes, \"512MiB\", \"2GiB\" or a share of the free memory as \"25%\"");
 }
 
 Result<int64_t> parse_share(std::string_view text, std::string_view number, int64_t available_bytes) {

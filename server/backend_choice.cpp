@@ -13,6 +13,9 @@
 namespace sluice::server {
 namespace {
 
+/// Rows up to which reading a matrix is all that a product takes.
+constexpr int32_t kGemvRowsMax = 4;
+
 Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ordinal) {
   if (section.tensor_parallel > 1) {
     return failed_precondition("the ranks of engine.tensor_parallel " + std::to_string(section.tensor_parallel) +
@@ -23,9 +26,10 @@ Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ord
   if (error) return failed_precondition("where this program lies can't be read: " + error.message());
   const std::vector<std::filesystem::path> folders = engine::cuda::plugin_folders(program);
   const engine::cuda::ProductOptions products{.is_batch_invariant = section.cuda_batch_invariant};
+  const engine::CudaOptions options{.gemv_rows_max = section.cuda_batch_invariant ? 0 : kGemvRowsMax};
   engine::RankBackends ranks;
   SLUICE_ASSIGN_OR_RETURN(auto backend, engine::cuda::open_cuda_backend(
-                                            folders, {.ordinal = ordinal, .backend = {}, .products = products}));
+                                            folders, {.ordinal = ordinal, .backend = options, .products = products}));
   ranks.backends.push_back(std::move(backend));
   return ranks;
 }

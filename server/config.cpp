@@ -99,7 +99,7 @@ Status EngineSection::validate() const {
 Status KvSection::validate() const {
   // How much there is decides the size at start; here only the spelling counts, so any amount will do.
   constexpr int64_t kAnyAvailableBytes = int64_t{1} << 40;
-  SLUICE_RETURN_IF_ERROR(kvcache::parse_memory(memory, kAnyAvailableBytes).status());
+  if (memory != "auto") SLUICE_RETURN_IF_ERROR(kvcache::parse_memory(memory, kAnyAvailableBytes).status());
   SLUICE_RETURN_IF_ERROR(check_range("kv.block_size", block_size, 1, 1024));
   return check_choice("kv.dtype", dtype, {"f32", "f16", "bf16", "int8", "fp8"});
 }

@@ -32,10 +32,12 @@ struct EngineSection {
 
 /// Section `kv`.
 struct KvSection {
-  std::string memory = "25%";  ///< bytes, "512MiB", "2GiB", or a share of the memory this process may still use, "25%"
-  int32_t block_size = 16;     ///< tokens in a block, 1 to 1024
-  std::string dtype = "f16";   ///< f32, f16, bf16, int8 or fp8
-  bool prefix_cache = true;    ///< blocks of a prompt's beginning are kept and reused
+  /// Bytes, "512MiB", "2GiB", or a share of what is free beside the weights, "25%"; auto: 25% of what this process may
+  /// still use, on a GPU 90% of what is free there.
+  std::string memory = "auto";
+  int32_t block_size = 16;            ///< tokens in a block, 1 to 1024
+  std::string dtype = "f16";          ///< f32, f16, bf16, int8 or fp8
+  bool prefix_cache = true;           ///< blocks of a prompt's beginning are kept and reused
   bool share_across_tenants = false;  ///< by other tenants too
   bool reuse_outputs = true;          ///< blocks with tokens of answers as well, for the next turn of a conversation
 

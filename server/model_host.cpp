@@ -4,7 +4,9 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/rank.h"
 #include "engine/watched_checkpoint.h"
@@ -18,8 +20,12 @@ namespace sluice::server {
 
 namespace {
 
+std::string mib_text(int64_t bytes) {
+  return std::to_string(bytes >> 20);
+}
+
 std::string in_mib(int64_t bytes) {
-  return std::to_string(bytes >> 20) + " MiB";
+  return mib_text(bytes) + " MiB";
 }
 
 Result<int32_t> context_length(const ModelSection& section, const engine::ModelConfig& model) {
@@ -31,17 +37,25 @@ Result<int32_t> context_length(const ModelSection& section, const engine::ModelC
 }
 
 /// What is left for a cache beside the weights, in the memory that it is kept in.
-Result<int64_t> available_bytes(const engine::ParallelModel& model) {
-  const std::optional<int64_t> on_device = model.free_device_bytes();
-  if (on_device) return *on_device;
-  return available_memory_bytes();
+struct CacheMemory {
+  int64_t available = 0;  ///< bytes
+  bool is_own = false;    ///< the device's, which nobody else needs
+};
+
+Result<CacheMemory> cache_memory(const engine::ParallelModel& model, const engine::KvLayout& layout) {
+  if (const auto on_device = model.cache_bytes_max(layout)) return CacheMemory{*on_device, true};
+  SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_memory_bytes());
+  return CacheMemory{available, false};
 }
 
 /// Blocks that kv.memory pays for.
 Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& layout,
                             const engine::ParallelModel& model) {
-  SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_bytes(model));
-  SLUICE_ASSIGN_OR_RETURN(const int64_t wanted, kvcache::parse_memory(section.memory, available));
+  SLUICE_ASSIGN_OR_RETURN(const auto memory, cache_memory(model, layout));
+  const int64_t available = memory.available;
+  const std::string_view automatic = memory.is_own ? "90%" : "25%";
+  const std::string_view text = section.memory == "auto" ? automatic : std::string_view(section.memory);
+  SLUICE_ASSIGN_OR_RETURN(const int64_t wanted, kvcache::parse_memory(text, available));
   if (wanted > available) {
     return invalid_field("kv.memory", "asks for " + in_mib(wanted) + ", but only " + in_mib(available) +
                                           " are free beside the model; ask for less");
@@ -56,6 +70,11 @@ void log_loaded(const LoadProgress& progress, int64_t bytes, Logger& logger) {
                                    {"gb_per_second", gigabytes_per_second(bytes, progress.seconds())},
                                    {"memory_mib", std::to_string(memory.resident_bytes >> 20)},
                                    {"peak_memory_mib", std::to_string(memory.peak_bytes >> 20)}});
+}
+
+/// The device's memory as a table.
+void log_memory(const std::vector<engine::MemoryUse>& uses, Logger& logger) {
+  for (const auto& [purpose, bytes] : uses) logger.info("device memory", {{"of", purpose}, {"mib", mib_text(bytes)}});
 }
 
 ServedModel describe(const Config& config, const engine::ParallelModel& model, std::string_view version) {
@@ -120,6 +139,7 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   host.served.pool_tokens = tokens_in(host.block_count, host.growth);
   SLUICE_ASSIGN_OR_RETURN(host.executor,
                           engine::ParallelModel::make_executor(std::move(model), layout, host.block_count));
+  log_memory(host.executor->memory_uses(), environment.logger);
   return host;
 }
 

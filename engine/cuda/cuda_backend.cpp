@@ -18,9 +18,9 @@
 #include "engine/cuda/kernels/drawn_tokens.cuh"
 #include "engine/cuda/kernels/embed.cuh"
 #include "engine/cuda/kernels/gate.cuh"
-#include "engine/cuda/kernels/quantize_rows.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
 #include "engine/cuda/kernels/rows.cuh"
+#include "engine/cuda/matrix_products.h"
 #include "engine/cuda/step_graphs.h"
 #include "engine/cuda/step_inputs.h"
 #include "engine/cuda/step_shape.h"
@@ -46,11 +46,12 @@ class CudaBackend final : public Backend {
         device_(device),
         weights_(device, options.element, {.threads = options.load_threads}),
         inputs_(device),
+        products_(device, weights_, arena_, options.gemv_rows_max),
         attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
         sampler_(device) {}
 
   std::string description() const override { return device_.description(); }
-  std::optional<int64_t> free_device_bytes() const override { return device_.memory().free; }
+  std::optional<int64_t> cache_bytes_max(const KvLayout& layout) const override;
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts) override {
     return weights_.add_matrix(parts);
   }
@@ -101,25 +102,13 @@ class CudaBackend final : public Backend {
   };
 
   NormWeight norm_weight(const RmsNorm& norm) const { return {weights_.values_of(norm.weight), norm.epsilon}; }
-  /// With those of fp8 come scales, at the next multiple of 16.
-  int64_t column_bytes(int32_t rows, int32_t width) const {
-    return int64_t{rows} * (width * static_cast<int64_t>(sizeof(Stored)) + kFloatBytes) + kFp8Multiple;
-  }
-  template <typename Column>
-  Column* columns() const {
-    return arena_.scratch<Column>(Scratch::kColumns);
-  }
-  float* column_scales(int32_t rows, int32_t width) const {
-    const int64_t bytes = int64_t{rows} * width;
-    return reinterpret_cast<float*>(columns<std::byte>() + (bytes + kFp8Multiple - 1) / kFp8Multiple * kFp8Multiple);
-  }
+  StepRoom step_room(const KvLayout& layout, int64_t block_count) const;
   int32_t logit_rows() const { return std::min(arena_.tokens_max(), kLogitRowsMax); }
   bool skips(const OperationMemory& memory);
-  template <typename Column>
-  void normalize_as(const float* in, const RmsNorm& norm, int32_t rows, int32_t width);
-  void normalize(const float* in, const RmsNorm& norm, int32_t rows, MatrixId matrix);
-  void take(ActivationId in, MatrixId matrix);
-  void multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds = false);
+  /// Of products whose inputs are rows of `width`.
+  ScratchNeed columns_for(int32_t rows, int32_t width) const {
+    return {Scratch::kColumns, MatrixProducts<Stored>::column_bytes(rows, width)};
+  }
   void sum_over_ranks(float* product, int32_t width);
   void add(ActivationId residual, const float* added, const NormWeight& norm);
   void plan_sampling(ActivationId in, MatrixId head);
@@ -131,11 +120,13 @@ class CudaBackend final : public Backend {
   DeviceWeights weights_;
   ActivationArena arena_;
   StepInputs inputs_;
+  MatrixProducts<Stored> products_;
   DeviceAttention attention_;
   DeviceSampler sampler_;
   StepGraphs graphs_;
   SamplerRoom sampler_room_;
   std::vector<MemoryUse> memory_uses_;
+  int64_t free_before_recording_ = 0;
 
   Phase phase_ = Phase::kLoading;
   size_t recorded_ = 0;  ///< which of graphs_.shapes() is being recorded
@@ -161,24 +152,43 @@ template <typename Stored>
 Status CudaBackend<Stored>::add_cache(const KvLayout& layout, int32_t block_count) {
   SLUICE_CHECK(phase_ == Phase::kPlanned);
   const int64_t before = device_.memory().free;
-  const int32_t tokens_max = arena_.tokens_max();
-  const int64_t blocks = std::min<int64_t>(block_count, layout.context_blocks_max());
-  SLUICE_RETURN_IF_ERROR(inputs_.allocate({.tokens = tokens_max,
-                                           .samples = sampler_room_.samples,
-                                           .groups = layout.groups.count(),
-                                           .table_entries = int64_t{tokens_max} * blocks}));
+  SLUICE_RETURN_IF_ERROR(inputs_.allocate(step_room(layout, block_count)));
   const int64_t with_inputs = device_.memory().free;
-  SLUICE_RETURN_IF_ERROR(attention_.add_cache(layout, block_count, tokens_max));
+  SLUICE_RETURN_IF_ERROR(attention_.add_cache(layout, block_count, arena_.tokens_max()));
+  free_before_recording_ = device_.memory().free;
   memory_uses_.push_back({"inputs of a step", before - with_inputs});
-  memory_uses_.push_back({"KV cache", with_inputs - device_.memory().free});
-  graphs_.plan(tokens_max, std::max(layout.context_length, 1));
+  memory_uses_.push_back({"KV cache", with_inputs - free_before_recording_});
+  graphs_.plan(arena_.tokens_max(), std::max(layout.context_length, 1));
   phase_ = Phase::kReady;
   return {};
 }
 
 template <typename Stored>
+StepRoom CudaBackend<Stored>::step_room(const KvLayout& layout, int64_t block_count) const {
+  const int32_t tokens_max = arena_.tokens_max();
+  return {.tokens = tokens_max,
+          .samples = sampler_room_.samples,
+          .groups = layout.groups.count(),
+          .table_entries = tokens_max * std::min(block_count, layout.context_blocks_max())};
+}
+
+template <typename Stored>
+std::optional<int64_t> CudaBackend<Stored>::cache_bytes_max(const KvLayout& layout) const {
+  StepGraphs graphs;
+  graphs.plan(std::max(arena_.tokens_max(), 1), std::max(layout.context_length, 1));
+  const int64_t other = StepInputs::bytes_for(step_room(layout, layout.context_blocks_max())) +
+                        attention_.angle_bytes(arena_.tokens_max()) +
+                        static_cast<int64_t>(graphs.shapes().size()) * StepGraphs::kGraphBytes;
+  return std::max<int64_t>(device_.memory().free - other, 0);
+}
+
+template <typename Stored>
 std::vector<MemoryUse> CudaBackend<Stored>::memory_uses() const {
-  return memory_uses_;
+  std::vector<MemoryUse> uses = memory_uses_;
+  const int64_t free = device_.memory().free;
+  if (phase_ == Phase::kReady) uses.push_back({"recorded steps", free_before_recording_ - free});
+  uses.push_back({"free", free});
+  return uses;
 }
 
 template <typename Stored>
@@ -283,75 +293,13 @@ void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
 }
 
 template <typename Stored>
-template <typename Column>
-void CudaBackend<Stored>::normalize_as(const float* in, const RmsNorm& norm, int32_t rows, int32_t width) {
-  float* scales = std::is_same_v<Column, gpu::Fp8> ? column_scales(rows, width) : nullptr;
-  status_.add_launch(launch_rms_norm(RmsNormArgs<float, Column>{.in = in,
-                                                                .norm = norm_weight(norm),
-                                                                .out = columns<Column>(),
-                                                                .scales = scales,
-                                                                .tokens = rows,
-                                                                .width = width},
-                                     device_.stream()),
-                     "rms_norm");
-}
-
-/// columns = rms_norm(in), for a product with the matrix
-template <typename Stored>
-void CudaBackend<Stored>::normalize(const float* in, const RmsNorm& norm, int32_t rows, MatrixId matrix) {
-  const DeviceMatrix& stored = weights_.matrix(matrix);
-  if (stored.element == Element::kFp8) return normalize_as<gpu::Fp8>(in, norm, rows, stored.length);
-  normalize_as<Stored>(in, norm, rows, stored.length);
-}
-
-/// columns = in, for a product with the matrix
-template <typename Stored>
-void CudaBackend<Stored>::take(ActivationId in, MatrixId matrix) {
-  const auto* from = static_cast<const float*>(arena_.data(in));
-  const int32_t rows = shape_.tokens;
-  const int32_t width = arena_.width(in);
-  if (weights_.matrix(matrix).element == Element::kFp8) {
-    const QuantizeRowsArgs<float> args{
-        .in = from, .out = columns<gpu::Fp8>(), .scales = column_scales(rows, width), .rows = rows, .width = width};
-    return status_.add_launch(launch_quantize_rows(args, device_.stream()), "quantize_rows");
-  }
-  status_.add_launch(launch_convert(columns<Stored>(), from, int64_t{rows} * width, device_.stream()), "convert");
-}
-
-/// out (+)= columns * matrix (+ bias)
-template <typename Stored>
-void CudaBackend<Stored>::multiply(MatrixId matrix, int32_t rows, const float* bias, float* out, bool adds) {
-  const DeviceMatrix& stored = weights_.matrix(matrix);
-  const bool is_fp8 = stored.element == Element::kFp8;
-  if (is_fp8 && bias != nullptr) {
-    // What a product in fp8 can't add by itself lies there before it.
-    status_.add_launch(launch_fill_rows(out, bias, rows, stored.rows, device_.stream()), "fill_rows");
-    bias = nullptr;
-    adds = true;
-  }
-  status_.add(device_.multiply({.rows = rows,
-                                .outputs = stored.rows,
-                                .inputs = stored.length,
-                                .element = stored.element,
-                                .in = columns<void>(),
-                                .matrix = stored.elements.template as<void>(),
-                                .in_scales = is_fp8 ? column_scales(rows, stored.length) : nullptr,
-                                .matrix_scales = stored.scales.template as<float>(),
-                                .bias = bias,
-                                .out = out,
-                                .adds = adds}));
-}
-
-template <typename Stored>
 void CudaBackend<Stored>::norm_matmul(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId matrix,
                                       VectorId bias) {
   const int32_t width = arena_.width(in);
   SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(out) && weights_.matrix(matrix).length == width);
-  if (skips(
-          {.uses = {in}, .writes = {out}, .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
-    return;
-  normalize(arena_.data(in), norm, shape_.tokens, matrix);
-  multiply(matrix, shape_.tokens, weights_.values_of(bias), arena_.data(out));
+  if (skips({.uses = {in}, .writes = {out}, .scratch = {columns_for(arena_.tokens_max(), width)}})) return;
+  products_.normalize(arena_.data(in), norm_weight(norm), shape_.tokens, matrix, status_);
+  products_.multiply(matrix, shape_.tokens, {.out = arena_.data(out), .bias = weights_.values_of(bias)}, status_);
 }
 
 template <typename Stored>
@@ -361,7 +309,7 @@ void CudaBackend<Stored>::attend(ActivationId out, ActivationId qkv, const Atten
   if (skips({.uses = {qkv},
              .writes = {out},
              .scratch = {
-                 {Scratch::kQueries, column_bytes(tokens_max, width)},
+                 {Scratch::kQueries, int64_t{tokens_max} * width * static_cast<int64_t>(sizeof(Stored))},
                  {Scratch::kPartials, partials_bytes(tokens_max, params.head_count, width / params.head_count)}}}))
     return;
   attention_.attend({.params = params,
@@ -382,13 +330,14 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
   const bool is_shared = device_.rank_count() > 1;
   if (skips({.uses = {residual, in},
              .writes = {},
-             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)},
+             .scratch = {columns_for(arena_.tokens_max(), width),
                          {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * rows * kFloatBytes : 0}}}))
     return;
-  take(in, matrix);
-  if (!is_shared) return multiply(matrix, shape_.tokens, nullptr, arena_.data(residual), true);
+  products_.take(arena_.data(in), shape_.tokens, matrix, status_);
+  if (!is_shared)
+    return products_.multiply(matrix, shape_.tokens, {.out = arena_.data(residual), .adds = true}, status_);
   auto* product = arena_.scratch<float>(Scratch::kProduct);
-  multiply(matrix, shape_.tokens, nullptr, product);
+  products_.multiply(matrix, shape_.tokens, {.out = product}, status_);
   sum_over_ranks(product, rows);
   add(residual, product, {});
 }
@@ -418,12 +367,10 @@ void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in
                                           ActivationId product) {
   const int32_t width = arena_.width(in);
   SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
-  if (skips({.uses = {residual, in},
-             .writes = {product},
-             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)}}}))
+  if (skips({.uses = {residual, in}, .writes = {product}, .scratch = {columns_for(arena_.tokens_max(), width)}}))
     return;
-  take(in, matrix);
-  multiply(matrix, shape_.tokens, nullptr, arena_.data(product));
+  products_.take(arena_.data(in), shape_.tokens, matrix, status_);
+  products_.multiply(matrix, shape_.tokens, {.out = arena_.data(product)}, status_);
   sum_over_ranks(arena_.data(product), arena_.width(product));
   add(residual, arena_.data(product), norm_weight(norm));
 }
@@ -436,12 +383,12 @@ void CudaBackend<Stored>::norm_gated(ActivationId out, ActivationId in, const Rm
   SLUICE_CHECK(rows == 2 * arena_.width(out) && weights_.matrix(gate_up).length == width);
   if (skips({.uses = {in},
              .writes = {out},
-             .scratch = {{Scratch::kColumns, column_bytes(arena_.tokens_max(), width)},
+             .scratch = {columns_for(arena_.tokens_max(), width),
                          {Scratch::kGateUp, int64_t{arena_.tokens_max()} * rows * kFloatBytes}}}))
     return;
-  normalize(arena_.data(in), norm, shape_.tokens, gate_up);
+  products_.normalize(arena_.data(in), norm_weight(norm), shape_.tokens, gate_up, status_);
   auto* both = arena_.scratch<float>(Scratch::kGateUp);
-  multiply(gate_up, shape_.tokens, nullptr, both);
+  products_.multiply(gate_up, shape_.tokens, {.out = both}, status_);
   status_.add_launch(launch_gate(GateArgs<float, float>{.gate_up = both,
                                                         .out = arena_.data(out),
                                                         .tokens = shape_.tokens,
@@ -459,7 +406,7 @@ void CudaBackend<Stored>::plan_sampling(ActivationId in, MatrixId head) {
       .samples = std::max(arena_.tokens_max(), kSamplesMin), .rows = rows, .vocab_size = weights_.matrix(head).rows};
   arena_.plan({.uses = {in},
                .writes = {},
-               .scratch = {{Scratch::kColumns, column_bytes(rows, width)},
+               .scratch = {columns_for(rows, width),
                            {Scratch::kGathered, int64_t{rows} * width * kFloatBytes},
                            {Scratch::kLogits, int64_t{rows} * sampler_room_.vocab_size * kFloatBytes},
                            {Scratch::kCandidates, DeviceSampler::scratch_bytes(sampler_room_)}}});
@@ -474,8 +421,8 @@ void CudaBackend<Stored>::compute_logits(ActivationId in, const RmsNorm& norm, M
   status_.add_launch(launch_gather_rows(gathered, static_cast<const float*>(arena_.data(in)),
                                         inputs_.sampled_tokens() + first, rows, width, device_.stream()),
                      "gather_rows");
-  normalize(gathered, norm, rows, head);
-  multiply(head, rows, nullptr, arena_.scratch<float>(Scratch::kLogits));
+  products_.normalize(gathered, norm_weight(norm), rows, head, status_);
+  products_.multiply(head, rows, {.out = arena_.scratch<float>(Scratch::kLogits)}, status_);
 }
 
 template <typename Stored>

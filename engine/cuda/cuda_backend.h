@@ -13,6 +13,11 @@ struct CudaOptions {
   /// each row of a matrix and each token by a scale of its own, where the device has products of it
   /// (Device::check_products); the table that tokens are looked up in stays bf16, and so do queries.
   cuda::Element element = cuda::Element::kBf16;
+  /// Products in bf16 of up to so many rows (8 at most) are a kernel of ours, which reads the matrix once at the speed
+  /// of memory; 4 suits decoding few sequences. It adds up in another order than the device's products, so whether a
+  /// step has more rows (with those that fill up a recorded one) then shows in the last bits of what a token gets. 0:
+  /// never, which keeps Backend's promise bit for bit where the device's products do.
+  int32_t gemv_rows_max = 0;
   int32_t load_threads = 4;  ///< that read the model's files, if there are as many cores
 };
 

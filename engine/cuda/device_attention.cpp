@@ -14,7 +14,8 @@ Result<std::unique_ptr<PagedAttention>> make_paged_attention(Device& device, Ele
   if (element == Element::kBf16 && type == KvType::kBf16) return make_bf16_attention(device);
   if (element == Element::kBf16 && type == KvType::kF16) return make_half_attention(device);
   if (element == Element::kBf16 && type == KvType::kFp8) return make_fp8_attention(device);
-  return failed_precondition("kv.dtype " + std::string(kv_type_name(type)) + " can't be had on CUDA; use bf16, f16 or fp8");
+  return failed_precondition("kv.dtype " + std::string(kv_type_name(type)) +
+                             " can't be had on CUDA; use bf16, f16 or fp8");
 }
 
 }  // namespace
@@ -22,6 +23,17 @@ Result<std::unique_ptr<PagedAttention>> make_paged_attention(Device& device, Ele
 RopeId DeviceAttention::add_rope(const RopeParams& params) {
   ropes_.push_back({params, {}, {}});
   return RopeId{static_cast<int32_t>(ropes_.size()) - 1};
+}
+
+int64_t DeviceAttention::angle_bytes(int32_t tokens_max) const {
+  constexpr int64_t kRoundingMax = 2 * 512;  // of two allocations
+  int64_t bytes = 0;
+  for (const Rope& rope : ropes_) {
+    const auto pairs = static_cast<int64_t>(rope.params.frequencies.size());
+    bytes += pairs * static_cast<int64_t>(sizeof(double) + 2 * sizeof(float) * static_cast<size_t>(tokens_max));
+    bytes += kRoundingMax;
+  }
+  return bytes;
 }
 
 Status DeviceAttention::add_cache(const KvLayout& layout, int32_t block_count, int32_t tokens_max) {

@@ -58,6 +58,8 @@ class DeviceAttention {
   DeviceAttention(Device& device, Element element) : device_(device), element_(element) {}
 
   RopeId add_rope(const RopeParams& params);
+  /// What add_cache() takes beside the cache, at most.
+  int64_t angle_bytes(int32_t tokens_max) const;
   /// FAILED_PRECONDITION for a type of keys and values or a size of heads that there are no kernels for.
   Status add_cache(const KvLayout& layout, int32_t block_count, int32_t tokens_max);
 

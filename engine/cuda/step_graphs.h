@@ -16,6 +16,8 @@ namespace sluice::engine::cuda {
 class StepGraphs {
  public:
   static constexpr int32_t kRowsMax = 256;
+  /// Reserved for each: a driver keeps some hundred bytes for every launch of some hundred, and allocates by 2 MiB.
+  static constexpr int64_t kGraphBytes = int64_t{2} << 20;
 
   /// What is to be recorded for steps of up to `tokens_max` tokens and contexts of up to `context_max`.
   void plan(int32_t tokens_max, int32_t context_max);

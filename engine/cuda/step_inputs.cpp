@@ -22,29 +22,34 @@ void put_padded(const ArrayPlace<int32_t>& place, void* memory, std::span<const 
 
 }  // namespace
 
+StepInputs::Layout::Layout(const StepRoom& room) {
+  ArrayLayout layout;
+  token_ids = layout.add<int32_t>(room.tokens);
+  positions = layout.add<int32_t>(room.tokens);
+  slots = layout.add<int32_t>(int64_t{room.groups} * room.tokens);
+  row_begin = layout.add<int32_t>(room.tokens + 1);
+  table_begin = layout.add<int32_t>(room.tokens + 1);
+  sampled_tokens = layout.add<int32_t>(room.samples);
+  drawn_before = layout.add<int32_t>(room.tokens);
+  block_ids = layout.add<int32_t>(room.groups * room.table_entries);
+  bytes = layout.bytes();
+}
+
 Status StepInputs::allocate(const StepRoom& room) {
   room_ = room;
-  ArrayLayout layout;
-  token_ids_ = layout.add<int32_t>(room.tokens);
-  positions_ = layout.add<int32_t>(room.tokens);
-  slots_ = layout.add<int32_t>(int64_t{room.groups} * room.tokens);
-  row_begin_ = layout.add<int32_t>(room.tokens + 1);
-  table_begin_ = layout.add<int32_t>(room.tokens + 1);
-  sampled_tokens_ = layout.add<int32_t>(room.samples);
-  drawn_before_ = layout.add<int32_t>(room.tokens);
-  block_ids_ = layout.add<int32_t>(room.groups * room.table_entries);
-  SLUICE_ASSIGN_OR_RETURN(memory_, DeviceBuffer::allocate(device_, layout.bytes(), "the inputs of a step"));
-  SLUICE_ASSIGN_OR_RETURN(ring_, UploadRing::create(device_, layout.bytes(), "the inputs of a step"));
+  layout_ = Layout(room);
+  SLUICE_ASSIGN_OR_RETURN(memory_, DeviceBuffer::allocate(device_, layout_.bytes, "the inputs of a step"));
+  SLUICE_ASSIGN_OR_RETURN(ring_, UploadRing::create(device_, layout_.bytes, "the inputs of a step"));
   return {};
 }
 
 Status StepInputs::upload(const Batch& batch, int32_t padded_tokens) {
   SLUICE_ASSIGN_OR_RETURN(void* staged, ring_->begin());
   fill(batch, std::max(padded_tokens, batch.token_count()), staged);
-  SLUICE_RETURN_IF_ERROR(ring_->send(memory_.as<void>(), 0, block_ids_.offset));
+  SLUICE_RETURN_IF_ERROR(ring_->send(memory_.as<void>(), 0, layout_.block_ids.offset));
   const int64_t entries = batch.table_begin.empty() ? 0 : batch.table_begin.back();
   for (int32_t group = 0; group < room_.groups; ++group) {
-    const int64_t offset = block_ids_.offset + group * room_.table_entries * kNumberBytes;
+    const int64_t offset = layout_.block_ids.offset + group * room_.table_entries * kNumberBytes;
     SLUICE_RETURN_IF_ERROR(ring_->send(memory_.as<std::byte>() + offset, offset, entries * kNumberBytes));
   }
   return ring_->end();
@@ -52,21 +57,22 @@ Status StepInputs::upload(const Batch& batch, int32_t padded_tokens) {
 
 void StepInputs::fill(const Batch& batch, int32_t padded_tokens, void* staged) {
   const int64_t tokens = padded_tokens;
-  put_padded(token_ids_, staged, batch.token_ids, tokens, 0);
-  put_padded(positions_, staged, batch.positions, tokens, 0);
+  put_padded(layout_.token_ids, staged, batch.token_ids, tokens, 0);
+  put_padded(layout_.positions, staged, batch.positions, tokens, 0);
   const auto count = static_cast<size_t>(batch.token_count());
   for (int32_t group = 0; group < room_.groups; ++group) {
-    const ArrayPlace<int32_t> of_group{slots_.offset + int64_t{group} * room_.tokens * kNumberBytes, room_.tokens};
+    const ArrayPlace<int32_t> of_group{layout_.slots.offset + int64_t{group} * room_.tokens * kNumberBytes,
+                                       room_.tokens};
     put_padded(of_group, staged, std::span(batch.slots).subspan(static_cast<size_t>(group) * count, count), tokens,
                kNoSlot);
   }
   // A row that begins where it ends has no tokens.
-  put_padded(row_begin_, staged, batch.row_begin, tokens + 1, batch.row_begin.back());
-  put_padded(table_begin_, staged, batch.table_begin, tokens + 1, batch.table_begin.back());
-  put_padded(drawn_before_, staged, batch.drawn_before, tokens, -1);
+  put_padded(layout_.row_begin, staged, batch.row_begin, tokens + 1, batch.row_begin.back());
+  put_padded(layout_.table_begin, staged, batch.table_begin, tokens + 1, batch.table_begin.back());
+  put_padded(layout_.drawn_before, staged, batch.drawn_before, tokens, -1);
   sampled_.clear();
   for (const SampleRow& row : batch.samples) sampled_.push_back(row.token_index);
-  put_padded(sampled_tokens_, staged, sampled_, std::min(tokens, sampled_tokens_.room), 0);
+  put_padded(layout_.sampled_tokens, staged, sampled_, std::min(tokens, layout_.sampled_tokens.room), 0);
   put_tables(batch, staged);
 }
 
@@ -74,7 +80,7 @@ void StepInputs::put_tables(const Batch& batch, void* staged) const {
   const auto entries = static_cast<size_t>(batch.table_begin.back());
   SLUICE_CHECK(static_cast<int64_t>(entries) <= room_.table_entries);
   for (int32_t group = 0; group < room_.groups; ++group) {
-    const ArrayPlace<int32_t> of_group{block_ids_.offset + group * room_.table_entries * kNumberBytes,
+    const ArrayPlace<int32_t> of_group{layout_.block_ids.offset + group * room_.table_entries * kNumberBytes,
                                        room_.table_entries};
     of_group.put(staged, std::span(batch.block_ids).subspan(static_cast<size_t>(group) * entries, entries));
   }

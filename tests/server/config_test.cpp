@@ -158,7 +158,7 @@ TEST(Config, AMessageListsTheChoices) {
 }
 
 TEST(Config, TakesMemoryAsBytesAmountOrShare) {
-  for (const char* const value : {"536870912", "512MiB", "2GiB", "100%", "12.5%"})
+  for (const char* const value : {"auto", "536870912", "512MiB", "2GiB", "100%", "12.5%"})
     EXPECT_EQ(fault_of([&](Config& c) { c.kv.memory = value; }), "") << value;
   for (const char* const value : {"", "0%", "101%", "-1", "2GB", "lots", "1e3MiB", "nan%"})
     EXPECT_EQ(fault_of([&](Config& c) { c.kv.memory = value; }), "kv.memory") << value;
