@@ -81,8 +81,9 @@ class FailingDevice final : public Device {
     return device_.begin_recording();
   }
   Result<std::unique_ptr<DeviceGraph>> end_recording() override {
+    Result<std::unique_ptr<DeviceGraph>> graph = device_.end_recording();  // in any case: memory can be released again
     SLUICE_RETURN_IF_ERROR(count_call());
-    return device_.end_recording();
+    return graph;
   }
   Status run(DeviceGraph& graph) override {
     SLUICE_RETURN_IF_ERROR(count_call());
