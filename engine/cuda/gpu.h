@@ -15,6 +15,8 @@
 ///   }
 ///   gpu::launch<scale>({.grid = {blocks}, .block = {256}}, values, count, 2.0F);
 ///
+/// GPU_KERNEL_RESIDENT(256, 4) has the compiler leave room for 4 such blocks on a multiprocessor at once, and lets it
+/// use all the registers that this leaves a thread.
 /// GPU_DEVICE functions are for kernels to call, GPU_BOTH ones also for the host.
 ///
 /// Kernels are functions, or templates of them, that return nothing and whose arguments are trivially copyable. All

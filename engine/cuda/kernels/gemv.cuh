@@ -28,6 +28,7 @@ constexpr int32_t kGemvThreads = 128;
 struct Bf16Matrix {
   using Held = Packet<gpu::Bf16>;
   static constexpr int32_t kAhead = 4;  ///< groups of a lane whose loads are under way together
+  static constexpr int32_t resident_blocks(int32_t /*rows*/) { return 4; }
 
   const gpu::Bf16* elements = nullptr;  // [outputs, length]
 
@@ -56,6 +57,8 @@ template <TensorType kType>
 struct BlockMatrix {
   using Held = HeldQuants;
   static constexpr int32_t kAhead = 2;  ///< with more, their scales spill
+  // Left alone, the compiler makes room for a ninth block of four rows and spills.
+  static constexpr int32_t resident_blocks(int32_t rows) { return rows <= 4 ? 8 : 5; }
 
   const uint8_t* blocks = nullptr;  // [outputs, length / elements of a block]; a multiple of 4
 
@@ -147,9 +150,13 @@ struct GemvTile {
   }
 };
 
+/// Blocks on a multiprocessor at once, which its registers are shared out for.
+template <int32_t kRows, typename Matrix>
+constexpr int32_t kGemvResidentBlocks = Matrix::resident_blocks(kRows);
+
 /// A warp to kOutputs outputs.
 template <int32_t kRows, int32_t kOutputs, typename Matrix, typename In, typename Out>
-GPU_KERNEL(kGemvThreads)
+GPU_KERNEL_RESIDENT(kGemvThreads, (kGemvResidentBlocks<kRows, Matrix>))
 void gemv_kernel(Matrix matrix, GemvArgs<In, Out> args) {
   const int32_t warp = block_in_grid() * (kGemvThreads / gpu::kWarpSize) + gpu::warp();
   if (warp * kOutputs >= args.outputs) return;
