@@ -19,10 +19,6 @@ void clear_all(Arrays&... arrays) {
   (arrays.clear(), ...);
 }
 
-bool has_penalties(const SamplingParams& params) {
-  return params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F || params.frequency_penalty != 0.0F;
-}
-
 /// Below it every weight, with its rounding, is less than min_p (engine/sampler.cpp).
 double depth_of(float min_p) {
   constexpr double kMargin = 1e-3;
@@ -41,7 +37,7 @@ void SamplingInputs::fill(std::span<const SampleRow> rows, int32_t vocab_size) {
     bias_begin.push_back(static_cast<int32_t>(bias_token.size()));
     add_draw(row);
     if (row.scored_token >= 0) continue;
-    if (has_penalties(*row.params)) add_history(row);
+    if (row.params->has_penalties()) add_history(row);
     add_biases(row);
   }
   history_begin.push_back(static_cast<int32_t>(history_token.size()));
@@ -49,7 +45,7 @@ void SamplingInputs::fill(std::span<const SampleRow> rows, int32_t vocab_size) {
 }
 
 int64_t SamplingInputs::history_max(const SampleRow& row, int32_t vocab_size) {
-  if (row.scored_token >= 0 || !has_penalties(*row.params)) return 0;
+  if (row.scored_token >= 0 || !row.params->has_penalties()) return 0;
   return std::min<int64_t>(static_cast<int64_t>(row.prompt.size() + row.output.size()), vocab_size);
 }
 
