@@ -229,7 +229,7 @@ GPU_DEVICE void decode_token(const DecodeArguments<Query, Element, Out>& argumen
 }
 
 template <int32_t kHeadDim, int32_t kHeads, typename Query, typename Element, typename Out>
-GPU_KERNEL(kDecodeThreads)
+GPU_KERNEL_RESIDENT(kDecodeThreads, kHeads <= 2 ? 4 : 1)
 void decode_attention(DecodeArguments<Query, Element, Out> arguments) {
   const AttentionShape& shape = arguments.shape;
   const int32_t sets = (shape.group() + kHeads - 1) / kHeads;
