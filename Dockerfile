@@ -29,19 +29,20 @@ RUN cmake --preset cuda -DBUILD_TESTING=OFF \
 FROM debian:bookworm-slim AS runtime
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates \
-      libabsl20220623 libgrpc29 libgrpc++1.51 libicu72 libpcre2-8-0 libprometheus-cpp-core1.0 libprotobuf32 libsodium23 libssl3 liburing2 libyaml-cpp0.7 \
+      libabsl20220623 libgrpc29 libgrpc++1.51 libicu72 libpcre2-8-0 libprometheus-cpp-core1.0 libprotobuf32 libsodium23 libssl3 libyaml-cpp0.7 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin sluice
 COPY configs/container.yaml /etc/sluice/sluice.yaml
 VOLUME /models
 EXPOSE 50051 8080
-# The first drains; `docker stop --time` gives it as long as server.drain_timeout_ms.
+# The first drains; `docker stop -t` gives it as long as server.drain_timeout_ms.
 STOPSIGNAL SIGTERM
 # grpc.health.v1, which takes no key. With TLS, SLUICE_TLS_CA and SLUICE_ADDRESS tell it whom to trust and by which name.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10m --retries=3 CMD ["sluice", "health"]
 ENTRYPOINT ["sluiced", "--config", "/etc/sluice/sluice.yaml"]
 
 FROM runtime AS cuda
+RUN apt-get update && apt-get install -y --no-install-recommends liburing2 && rm -rf /var/lib/apt/lists/*
 COPY --from=build-cuda /out/ /usr/local/
 RUN ldconfig
 # What NVIDIA's container runtime mounts, where it isn't told by --gpus.

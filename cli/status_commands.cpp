@@ -110,9 +110,10 @@ ExitCode run_models(const StatusCommandOptions& options, const Terminal& termina
 
 ExitCode run_health(const ConnectionOptions& options, const Terminal& terminal) {
   constexpr int64_t kWaitMs = 1000;
+  const int64_t wait_ms = options.wait_ms.value_or(options.timeout_ms.value_or(kWaitMs));
   const auto daemon = connect(options);
   if (!daemon.ok()) return report_failure(terminal, daemon.status());
-  const Status serves = (*daemon)->wait_until_ready(std::chrono::milliseconds(options.wait_ms.value_or(kWaitMs)));
+  const Status serves = (*daemon)->wait_until_ready(std::chrono::milliseconds(wait_ms));
   if (!serves.ok()) return report_failure(terminal, serves);
   terminal.out << "SERVING\n";
   return finish_output(terminal);

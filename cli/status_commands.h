@@ -22,8 +22,8 @@ ExitCode run_load(const StatusCommandOptions& options, const Terminal& terminal)
 /// What is served: a few lines, or a JSON list with one object with the names of GetModelResponse.
 ExitCode run_models(const StatusCommandOptions& options, const Terminal& terminal);
 
-/// Whether grpc.health.v1 says that the daemon serves, for who looks after it: it takes no key. Waits for it, for a
-/// second unless the options say how long.
+/// Whether grpc.health.v1 says that the daemon serves, for who looks after it: it takes no key. Waits for it as
+/// long as --wait-ms or --timeout-ms say, or for a second.
 ExitCode run_health(const ConnectionOptions& options, const Terminal& terminal);
 
 }  // namespace sluice::cli

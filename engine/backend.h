@@ -122,8 +122,8 @@ class Backend {
   virtual MatrixSize matrix_size(MatrixId matrix) const = 0;
   /// Bytes of added tensors that are still to be read.
   virtual int64_t unread_bytes() const = 0;
-  /// Reads them; called once all matrices are added, before the first step. Tells `watch` whenever they have become
-  /// fewer. A failure to read names the file; then no step may be run.
+  /// Reads them; called once all matrices are added and the rehearsals of then are over. Tells `watch` whenever they
+  /// have become fewer. A failure to read names the file; then no step may be run.
   virtual Status finish_weights(const UnreadWatch& watch) = 0;
   virtual Result<VectorId> add_vector(std::vector<float> values) = 0;
   virtual Result<ActivationId> add_activation(int32_t tokens_max, int32_t width) = 0;

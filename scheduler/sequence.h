@@ -102,7 +102,7 @@ class Sequence {
   const Submission* submission_;
   int32_t index_;
   State state_ = State::kWaiting;
-  bool has_started_ = false;  // its first slice was planned; ledger_.admitted is set
+  bool has_started_ = false;  // the step of its first slice has begun; ledger_.admitted is set
   bool is_slow_ = false;
   bool was_paused_ = false;
   int32_t computed_count_ = 0;

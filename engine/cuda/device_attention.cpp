@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/cuda/cuda_support.h"
 #include "engine/cuda/kernels/rope_angles.cuh"
 #include "engine/cuda/paged_attention.h"
 
@@ -14,8 +15,7 @@ Result<std::unique_ptr<PagedAttention>> make_paged_attention(Device& device, Ele
   if (element == Element::kBf16 && type == KvType::kBf16) return make_bf16_attention(device);
   if (element == Element::kBf16 && type == KvType::kF16) return make_half_attention(device);
   if (element == Element::kBf16 && type == KvType::kFp8) return make_fp8_attention(device);
-  return failed_precondition("kv.dtype " + std::string(kv_type_name(type)) +
-                             " can't be had on CUDA; use bf16, f16 or fp8");
+  return no_such_cache(type);
 }
 
 }  // namespace

@@ -5,17 +5,17 @@
 #include <string>
 #include <type_traits>
 
+#include "engine/cuda/cuda_support.h"
 #include "engine/cuda/device_attention.h"
 #include "engine/cuda/kernels/attention_launch.cuh"
 #include "engine/cuda/kernels/rope_cache.cuh"
 
 namespace sluice::engine::cuda {
 
-/// Sizes of heads that there are kernels for. Floats are for tests, whose models have the smallest heads.
+/// Floats are for tests, whose models have the smallest heads.
 template <typename Query>
-using HeadDims = std::conditional_t<std::is_same_v<Query, float>,
-                                    std::integer_sequence<int32_t, 8, 16, 24, 32, 64, 80, 96, 128, 256>,
-                                    std::integer_sequence<int32_t, 16, 24, 32, 64, 80, 96, 128, 256>>;
+using HeadDimsOf = std::conditional_t<std::is_same_v<Query, float>,
+                                      std::integer_sequence<int32_t, 8, 16, 24, 32, 64, 80, 96, 128, 256>, HeadDims>;
 
 /// Calls `run` with the head size as a constant; false when there are no kernels for it.
 template <typename Query, typename Run>
@@ -27,7 +27,7 @@ bool with_head_dim(int32_t head_dim, const Run& run) {
   const auto run_any = [&]<int32_t... kHeadDims>(std::integer_sequence<int32_t, kHeadDims...>) {
     return (run_if(std::integral_constant<int32_t, kHeadDims>{}) || ...);
   };
-  return run_any(HeadDims<Query>{});
+  return run_any(HeadDimsOf<Query>{});
 }
 
 template <typename Query, typename Cached>
@@ -65,11 +65,8 @@ class TypedAttention final : public PagedAttention {
 
 template <typename Query, typename Cached>
 Status TypedAttention<Query, Cached>::allocate(const KvLayout& layout, int32_t block_count) {
-  if (!with_head_dim<Query>(layout.head_dim, [](auto) {}))
-    return failed_precondition("heads of " + std::to_string(layout.head_dim) + " elements can't be had on CUDA");
-  if (layout.block_size % 8 != 0)
-    return failed_precondition("kv.block_size " + std::to_string(layout.block_size) +
-                               " can't be had on CUDA; use a multiple of 8");
+  if (!with_head_dim<Query>(layout.head_dim, [](auto) {})) return no_such_heads(layout.head_dim);
+  SLUICE_RETURN_IF_ERROR(check_block_size(layout.block_size));
   layout_ = layout;
   layer_elements_ = int64_t{block_count} * layout.kv_head_count * layout.block_size * layout.head_dim;
   const int64_t elements = 2 * layer_elements_ * layout.groups.layers_per_block;

@@ -7,6 +7,7 @@
 
 #include "engine/checkpoint.h"
 #include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/device_weights.h"
 #include "engine/cuda/host_device.h"
 #include "engine/model_loader.h"
 #include "engine/watched_checkpoint.h"
@@ -41,15 +42,16 @@ TEST(CudaModelLoading, TellsItsProgressToTheLastByteWhenItIsRead) {
 TEST(CudaModelLoading, LeavesTensorsUnreadUntilItIsFinished) {
   const auto checkpoint = Checkpoint::open(tiny("llama")).value();
   HostDevice device(kRoomy);
-  const auto backend = make_cuda_backend(device, {});
+  DeviceWeights weights(device, Element::kBf16);
   const StoredTensor* const tensor = checkpoint->tensors().find_tensor("blk.0.ffn_up.weight");
-  ASSERT_TRUE(backend->add_matrix({{tensor}}).ok());
-  EXPECT_EQ(backend->unread_bytes(), tensor->bytes());
+  ASSERT_TRUE(weights.add_matrix({{tensor}}).ok());
+  ASSERT_TRUE(weights.allocate().ok());
+  EXPECT_EQ(weights.unread_bytes(), tensor->bytes());
   EXPECT_EQ(device.host_bytes(), 0);
   int64_t unread = -1;
-  ASSERT_TRUE(backend->finish_weights([&](int64_t bytes) { unread = bytes; }).ok());
+  ASSERT_TRUE(weights.finish([&](int64_t bytes) { unread = bytes; }).ok());
   EXPECT_EQ(unread, 0);
-  EXPECT_EQ(backend->unread_bytes(), 0);
+  EXPECT_EQ(weights.unread_bytes(), 0);
 }
 
 }  // namespace
