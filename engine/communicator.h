@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "engine/rank.h"
+#include "engine/rank_group.h"
 
 namespace sluice::engine {
 
@@ -24,13 +25,12 @@ class Communicator {
 };
 
 /// The communicators of all ranks.
-class CommunicatorGroup {
+class CommunicatorGroup : public RankGroup {
  public:
-  virtual ~CommunicatorGroup() = default;
-
-  virtual int32_t rank_count() const = 0;
   /// Lives as long as the group.
   virtual Communicator& of(int32_t rank) = 0;
+
+  void leave(int32_t rank) final { of(rank).leave(); }
 };
 
 }  // namespace sluice::engine

@@ -6,7 +6,7 @@
 
 namespace sluice::engine {
 
-ParallelExecutor::ParallelExecutor(std::unique_ptr<CommunicatorGroup> group, std::unique_ptr<RankThreads> threads,
+ParallelExecutor::ParallelExecutor(std::unique_ptr<RankGroup> group, std::unique_ptr<RankThreads> threads,
                                    std::vector<std::unique_ptr<Executor>> ranks)
     : group_(std::move(group)), threads_(std::move(threads)), ranks_(std::move(ranks)) {
   const auto count = static_cast<int32_t>(ranks_.size());
@@ -28,7 +28,7 @@ Result<StepOutput> ParallelExecutor::step_rank(int32_t rank, const Batch& batch)
   Result<StepOutput> output = ranks_[static_cast<size_t>(rank)]->step(batch);
   if (output.ok()) return output;
   failure_.note(output.status());
-  group_->of(rank).leave();
+  group_->leave(rank);
   return output;
 }
 
@@ -40,6 +40,16 @@ StepCosts ParallelExecutor::costs() const {
     all.context_token_bytes += costs.context_token_bytes;
     all.token_macs += costs.token_macs;
     all.pair_macs += costs.pair_macs;
+  }
+  return all;
+}
+
+std::vector<MemoryUse> ParallelExecutor::memory_uses() const {
+  std::vector<MemoryUse> all = ranks_.front()->memory_uses();
+  for (size_t rank = 1; rank < ranks_.size(); ++rank) {
+    const std::vector<MemoryUse> own = ranks_[rank]->memory_uses();
+    SLUICE_CHECK(own.size() == all.size());
+    for (size_t use = 0; use < all.size(); ++use) all[use].bytes += own[use].bytes;
   }
   return all;
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/communicator.h"
 #include "engine/executor.h"
 #include "engine/first_failure.h"
+#include "engine/rank_group.h"
 #include "engine/rank_threads.h"
 
 namespace sluice::engine {
@@ -18,7 +18,7 @@ namespace sluice::engine {
 class ParallelExecutor final : public Executor {
  public:
   /// An executor and a thread for each of the group's ranks.
-  ParallelExecutor(std::unique_ptr<CommunicatorGroup> group, std::unique_ptr<RankThreads> threads,
+  ParallelExecutor(std::unique_ptr<RankGroup> group, std::unique_ptr<RankThreads> threads,
                    std::vector<std::unique_ptr<Executor>> ranks);
 
   /// Computes the step; none runs ahead, as only the first rank knows what it drew.
@@ -26,11 +26,13 @@ class ParallelExecutor final : public Executor {
   Result<StepOutput> collect() override { return std::exchange(drawn_, {}); }
   /// Of all ranks together. The head's are those of the rank that draws.
   StepCosts costs() const override;
+  /// Of all ranks together, as all take memory for the same.
+  std::vector<MemoryUse> memory_uses() const override;
 
  private:
   Result<StepOutput> step_rank(int32_t rank, const Batch& batch);
 
-  std::unique_ptr<CommunicatorGroup> group_;
+  std::unique_ptr<RankGroup> group_;
   std::unique_ptr<RankThreads> threads_;
   std::vector<std::unique_ptr<Executor>> ranks_;
   Batch silent_;  ///< the step's batch as those get it that draw nothing

@@ -86,6 +86,7 @@ Status ParallelModel::load_ranks(const Checkpoint& checkpoint, std::vector<std::
                                  int32_t tokens_max, const LoadWatch& watch) {
   SLUICE_ASSIGN_OR_RETURN(const auto parts, rank_checkpoints(checkpoint, threads_->rank_count()));
   std::vector<int64_t> rank_bytes;
+  rank_bytes.reserve(parts.size());
   for (const auto& part : parts) rank_bytes.push_back(stored_bytes(part->tensors()));
   LoadShares shares(stored_bytes(checkpoint.tensors()), std::move(rank_bytes), watch);
   FirstFailure failure;
@@ -106,7 +107,7 @@ Status ParallelModel::load_ranks(const Checkpoint& checkpoint, std::vector<std::
 // Others may wait for the rank in a step that they do ahead of the first one.
 void ParallelModel::give_up(int32_t rank, const Status& status, FirstFailure& failure) {
   failure.note(status);
-  if (group_ != nullptr) group_->of(rank).leave();
+  if (group_ != nullptr) group_->leave(rank);
 }
 
 std::string ParallelModel::description() const {
@@ -116,8 +117,12 @@ std::string ParallelModel::description() const {
 
 std::optional<int64_t> ParallelModel::cache_bytes_max(const KvLayout& layout) const {
   const auto count = static_cast<int32_t>(ranks_.size());
-  const auto of_one = ranks_.front().backend->cache_bytes_max(rank_layout(layout, count));
-  return of_one ? std::optional(*of_one * count) : std::nullopt;
+  std::optional<int64_t> least;
+  for (const LoadedModel& rank : ranks_) {
+    const auto of_one = rank.backend->cache_bytes_max(rank_layout(layout, count));
+    if (of_one) least = std::min(least.value_or(*of_one), *of_one);
+  }
+  return least ? std::optional(*least * count) : std::nullopt;
 }
 
 MachineLimits ParallelModel::measure_limits(const Clock& clock) {

@@ -9,22 +9,16 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "engine/backend.h"
-#include "engine/communicator.h"
 #include "engine/executor.h"
 #include "engine/first_failure.h"
 #include "engine/kv_layout.h"
 #include "engine/machine_limits.h"
 #include "engine/model_loader.h"
+#include "engine/rank_backends.h"
 #include "engine/rank_threads.h"
 #include "engine/watched_checkpoint.h"
 
 namespace sluice::engine {
-
-/// What the ranks of a model compute on.
-struct RankBackends {
-  std::unique_ptr<CommunicatorGroup> group;        ///< of their communicators; nullptr for one rank
-  std::vector<std::unique_ptr<Backend>> backends;  ///< [ranks], each with its communicator
-};
 
 /// A model whose weights are on the backends of its ranks, one or more, still without a KV cache. Movable. One caller
 /// thread, which is rank 0's.
@@ -42,7 +36,8 @@ class ParallelModel {
 
   /// "cpu avx2, 2 threads", or "3 ranks of cpu avx2, 1 thread".
   std::string description() const;
-  /// Backend::cache_bytes_max() of all ranks together, for the layout of the whole model.
+  /// Backend::cache_bytes_max() of all ranks together, for the layout of the whole model: as each has as large a part,
+  /// so many times what the one with the least room can keep.
   std::optional<int64_t> cache_bytes_max(const KvLayout& layout) const;
   /// Of all ranks together, measured at the same time.
   MachineLimits measure_limits(const Clock& clock);
@@ -60,7 +55,7 @@ class ParallelModel {
 
   ModelConfig config_;
   int64_t parameter_count_ = 0;
-  std::unique_ptr<CommunicatorGroup> group_;
+  std::unique_ptr<RankGroup> group_;
   std::unique_ptr<RankThreads> threads_;
   std::vector<LoadedModel> ranks_;
 };

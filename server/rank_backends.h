@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "engine/parallel_model.h"
+#include "engine/rank_backends.h"
 #include "server/config.h"
 
 namespace sluice::server {

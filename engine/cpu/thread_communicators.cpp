@@ -59,7 +59,7 @@ Status ThreadCommunicators::meet() {
 }
 
 // Ranks that have met once in a sum meet twice, as none leaves within it: a sum is whole or was never begun.
-void ThreadCommunicators::leave() {
+void ThreadCommunicators::break_up() {
   has_left_.store(true);
   met_.open();
 }

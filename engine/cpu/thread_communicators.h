@@ -27,7 +27,7 @@ class ThreadCommunicators final : public CommunicatorGroup {
 
     Rank rank() const override { return {rank_, group_.rank_count()}; }
     Status all_reduce(std::span<float> values) override { return group_.all_reduce(rank_, values); }
-    void leave() override { group_.leave(); }
+    void leave() override { group_.break_up(); }
 
    private:
     ThreadCommunicators& group_;
@@ -37,7 +37,7 @@ class ThreadCommunicators final : public CommunicatorGroup {
   Status all_reduce(int32_t rank, std::span<float> values);
   void add_up(int32_t rank);
   Status meet();
-  void leave();
+  void break_up();
 
   std::deque<Member> members_;
   std::vector<std::span<float>> values_;  // [ranks], each written by its rank before they meet

@@ -25,7 +25,7 @@ struct RankDevices {
     }
   }
 
-  std::unique_ptr<CommunicatorGroup> group;
+  std::unique_ptr<ThreadCommunicators> group;
   std::vector<std::unique_ptr<HostDevice>> devices;
 };
 
@@ -117,6 +117,34 @@ RankBackends backends_on(RankDevices& ranks) {
   }
   if (ranks.devices.size() > 1) made.group = std::move(ranks.group);
   return made;
+}
+
+TEST(DeviceRanks, TakeAsMuchOfTheCacheAsTheSmallestKeeps) {
+  const auto bytes_of = [](int64_t first_bytes, int64_t second_bytes) {
+    RankDevices ranks(2);
+    ranks.devices[0] = std::make_unique<HostDevice>(first_bytes, gpu::simt::Order{}, &ranks.group->of(0));
+    ranks.devices[1] = std::make_unique<HostDevice>(second_bytes, gpu::simt::Order{}, &ranks.group->of(1));
+    const auto checkpoint = Checkpoint::open(SLUICE_SOURCE_DIR "/tests/data/tiny/llama").value();
+    const auto model = ParallelModel::load(*checkpoint, backends_on(ranks), 16, [](int64_t) {});
+    return model->cache_bytes_max(KvLayout::for_model(model->config(), 8, KvType::kF32, 16)).value();
+  };
+  const int64_t small = kDeviceBytes;
+  const int64_t large = small + (int64_t{8} << 20);
+  EXPECT_EQ(bytes_of(large, large), bytes_of(small, small) + (int64_t{16} << 20));
+  EXPECT_EQ(bytes_of(small, large), bytes_of(small, small));
+  EXPECT_EQ(bytes_of(large, small), bytes_of(small, small));
+}
+
+TEST(DeviceRanks, TellWhatAllOfThemTake) {
+  const ExecutorShape shape{.block_size = 8, .block_count = 64, .tokens_max = 16, .kv_type = KvType::kF32};
+  RankDevices ranks(2);
+  const auto model =
+      make_parallel_model(SLUICE_SOURCE_DIR "/tests/data/tiny/llama", shape, backends_on(ranks)).value().executor;
+  int64_t bytes = 0;
+  for (const MemoryUse& use : model->memory_uses()) bytes += use.bytes;
+  EXPECT_EQ(model->memory_uses().back().purpose, "free");
+  EXPECT_GT(model->memory_uses().back().bytes, kDeviceBytes);
+  EXPECT_LE(bytes, 2 * kDeviceBytes);
 }
 
 class SharedOnDevices : public ::testing::TestWithParam<std::string> {};

@@ -18,12 +18,13 @@ namespace sluice::engine {
 
 /// CPU backends with the options' threads each.
 inline RankBackends make_cpu_ranks(int32_t count, CpuOptions options) {
+  auto group = std::make_unique<ThreadCommunicators>(count);
   RankBackends ranks;
-  if (count > 1) ranks.group = std::make_unique<ThreadCommunicators>(count);
   for (int32_t rank = 0; rank < count; ++rank) {
-    if (count > 1) options.communicator = &ranks.group->of(rank);
+    if (count > 1) options.communicator = &group->of(rank);
     ranks.backends.push_back(make_cpu_backend(options).value());
   }
+  if (count > 1) ranks.group = std::move(group);
   return ranks;
 }
 

@@ -18,6 +18,7 @@ struct RankScript {
   int32_t fails_in = -1;    ///< the step that fails, from 0
   int32_t fails_after = 0;  ///< so many sums of it
   StepCosts costs{};
+  std::vector<MemoryUse> uses = {};
 };
 
 /// A rank that adds up ones. What it draws is the sum.
@@ -43,6 +44,7 @@ class ScriptedRank final : public Executor {
   }
   Result<StepOutput> collect() override { return std::exchange(drawn_, {}); }
   StepCosts costs() const override { return script_.costs; }
+  std::vector<MemoryUse> memory_uses() const override { return script_.uses; }
 
  private:
   Communicator& communicator_;
@@ -114,6 +116,17 @@ TEST(ParallelExecutor, DoesNoMoreStepsAfterAFailure) {
     EXPECT_EQ(ranks.executor->step(sampling_batch(params)).status(), internal_error("rank is broken"));
   }
   EXPECT_EQ(ranks.seen[0].size(), 1U);
+}
+
+TEST(ParallelExecutor, TellsWhatItsRanksTakeTogether) {
+  EXPECT_TRUE(Ranks({{}, {}}).executor->memory_uses().empty());
+  const Ranks ranks({{.uses = {{"weights", 5}, {"free", 90}}}, {.uses = {{"weights", 7}, {"free", 80}}}});
+  const std::vector<MemoryUse> uses = ranks.executor->memory_uses();
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_EQ(uses[0].purpose, "weights");
+  EXPECT_EQ(uses[0].bytes, 12);
+  EXPECT_EQ(uses[1].purpose, "free");
+  EXPECT_EQ(uses[1].bytes, 170);
 }
 
 TEST(ParallelExecutor, CostsWhatItsRanksDoAndOneHead) {
