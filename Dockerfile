@@ -4,7 +4,8 @@
 #     docker build --target cuda -t sluice:cuda .
 #
 # Both run on Debian 12, of whose libraries the programs are made. NVIDIA publishes no image of it, and one process can't mix the C++ libraries of two
-# systems: so the cuda image takes from NVIDIA's what the plugin loads, libcublasLt, which needs nothing but the C library. The driver comes from the host.
+# systems: so the cuda image takes from NVIDIA's what the plugin loads, libcublasLt and, for several GPUs, libnccl, whose needs any system's C and C++
+# libraries meet. The driver comes from the host.
 
 ARG CUDA_IMAGE=nvidia/cuda:13.0.1-devel-ubuntu24.04
 
@@ -21,6 +22,8 @@ FROM ${CUDA_IMAGE} AS toolkit
 
 FROM build AS build-cuda
 COPY --from=toolkit /usr/local/cuda-13.0 /usr/local/cuda
+COPY --from=toolkit /usr/include/nccl.h /usr/local/cuda/include/
+COPY --from=toolkit /usr/lib/x86_64-linux-gnu/libnccl.so.2 /out/lib/
 RUN cmake --preset cuda -DBUILD_TESTING=OFF \
  && cmake --build --preset cuda --target sluice_cuda \
  && mkdir -p /out/lib && strip -o /out/lib/libsluice_cuda.so build/cuda/bin/libsluice_cuda.so \

@@ -10,6 +10,11 @@ set(CMAKE_CUDA_COMPILER ${SLUICE_NVCC})
 set(CMAKE_CUDA_ARCHITECTURES ${SLUICE_CUDA_GENERATIONS})
 enable_language(CUDA)
 find_package(CUDAToolkit 13 REQUIRED)
+# NCCL's declarations alone: the library is opened at run time. NVIDIA packages it apart from the toolkit.
+find_path(SLUICE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(NOT SLUICE_NCCL_INCLUDE)
+  message(FATAL_ERROR "SLUICE_CUDA needs nccl.h, and neither ${CUDAToolkit_INCLUDE_DIRS} nor the system has it: install NVIDIA's libnccl-dev, or set SLUICE_NCCL_INCLUDE")
+endif()
 set(CMAKE_CUDA_STANDARD 20)
 # Debian's CMake doesn't know yet that nvcc has C++20.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

@@ -1,9 +1,7 @@
 #include "server/backend_choice.h"
 
 #include <filesystem>
-#include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "engine/cuda/open_plugin.h"
@@ -17,21 +15,14 @@ namespace {
 constexpr int32_t kGemvRowsMax = 4;
 
 Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ordinal) {
-  if (section.tensor_parallel > 1) {
-    return failed_precondition("the ranks of engine.tensor_parallel " + std::to_string(section.tensor_parallel) +
-                               " share the CPU only; a GPU serves one");
-  }
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return failed_precondition("where this program lies can't be read: " + error.message());
   const std::vector<std::filesystem::path> folders = engine::cuda::plugin_folders(program);
   const engine::cuda::ProductOptions products{.is_batch_invariant = section.cuda_batch_invariant};
   const engine::CudaOptions options{.gemv_rows_max = section.cuda_batch_invariant ? 0 : kGemvRowsMax};
-  engine::RankBackends ranks;
-  SLUICE_ASSIGN_OR_RETURN(auto backend, engine::cuda::open_cuda_backend(
-                                            folders, {.ordinal = ordinal, .backend = options, .products = products}));
-  ranks.backends.push_back(std::move(backend));
-  return ranks;
+  return engine::cuda::open_cuda_backends(
+      folders, {.ordinal = ordinal, .device_count = section.tensor_parallel, .backend = options, .products = products});
 }
 
 }  // namespace

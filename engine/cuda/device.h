@@ -105,7 +105,7 @@ class Device {
   /// Devices that share a model (engine/rank.h), this one among them.
   virtual int32_t rank_count() const { return 1; }
   /// Makes each value in device memory its sum over these devices, all of which ask for as many in the same order. All
-  /// get the same bits.
+  /// get the same bits. The order in which more than two are added up may depend on the count and on a value's place.
   virtual Status all_reduce(float* /*values*/, int64_t /*count*/) { return {}; }
 
   virtual Result<std::unique_ptr<DeviceEvent>> make_event() = 0;

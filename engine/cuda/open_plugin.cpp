@@ -36,6 +36,20 @@ Status no_such_device(int32_t ordinal, const std::vector<std::string>& devices) 
   return failed_precondition("there is no device cuda:" + std::to_string(ordinal) + list);
 }
 
+Status check_device_count(const PluginOptions& options, const std::vector<std::string>& devices) {
+  const auto found = static_cast<int32_t>(devices.size()) - options.ordinal;
+  if (options.device_count > found) {
+    return failed_precondition("asked for " + std::to_string(options.device_count) + " GPUs from cuda:" +
+                               std::to_string(options.ordinal) + " on, found " + std::to_string(found));
+  }
+  if (options.products.is_batch_invariant && options.device_count > kInvariantDevicesMax) {
+    return failed_precondition("sums between " + std::to_string(options.device_count) +
+                               " GPUs depend on what else is in the batch; use " +
+                               std::to_string(kInvariantDevicesMax) + ", or no cuda_batch_invariant");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> plugin_folders(const std::filesystem::path& program) {
@@ -64,19 +78,19 @@ Result<const Plugin*> open_plugin(std::span<const std::filesystem::path> folders
   return plugin;
 }
 
-Result<std::unique_ptr<Backend>> open_device(const Plugin& plugin, const PluginOptions& options) {
+Result<RankBackends> open_devices(const Plugin& plugin, const PluginOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const std::vector<std::string> devices, plugin.devices());
   const bool is_there = options.ordinal >= 0 && static_cast<size_t>(options.ordinal) < devices.size();
   if (!is_there) return no_such_device(options.ordinal, devices);
+  SLUICE_RETURN_IF_ERROR(check_device_count(options, devices));
   return plugin.open(options);
 }
 
-Result<std::unique_ptr<Backend>> open_cuda_backend(std::span<const std::filesystem::path> folders,
-                                                   const PluginOptions& options) {
+Result<RankBackends> open_cuda_backends(std::span<const std::filesystem::path> folders, const PluginOptions& options) {
   SLUICE_RETURN_IF_ERROR(find_plugin(folders).status());
   SLUICE_RETURN_IF_ERROR(check_driver());
   SLUICE_ASSIGN_OR_RETURN(const Plugin* const plugin, open_plugin(folders));
-  return open_device(*plugin, options);
+  return open_devices(*plugin, options);
 }
 
 }  // namespace sluice::engine::cuda

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
-#include "engine/backend.h"
 #include "engine/cuda/plugin.h"
+#include "engine/rank_backends.h"
 
 namespace sluice::engine::cuda {
 
@@ -23,12 +22,12 @@ Status check_driver();
 /// be loaded or comes from another build.
 Result<const Plugin*> open_plugin(std::span<const std::filesystem::path> folders);
 
-/// A backend on the plugin's device options.ordinal. FAILED_PRECONDITION names what devices there are when that isn't
-/// one of them.
-Result<std::unique_ptr<Backend>> open_device(const Plugin& plugin, const PluginOptions& options);
+/// Backends on options.device_count of the plugin's devices. FAILED_PRECONDITION names what devices there are when
+/// options.ordinal isn't one of them, and how many from there on when more are asked for; and when the options ask for
+/// products that don't depend on the batch of more devices than can keep that.
+Result<RankBackends> open_devices(const Plugin& plugin, const PluginOptions& options);
 
-/// All of the above: a backend on a GPU of this machine, or the first reason why there is none.
-Result<std::unique_ptr<Backend>> open_cuda_backend(std::span<const std::filesystem::path> folders,
-                                                   const PluginOptions& options);
+/// All of the above: backends on GPUs of this machine, or the first reason why there are none.
+Result<RankBackends> open_cuda_backends(std::span<const std::filesystem::path> folders, const PluginOptions& options);
 
 }  // namespace sluice::engine::cuda

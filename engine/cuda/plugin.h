@@ -7,14 +7,20 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/backend.h"
 #include "engine/cuda/cuda_backend.h"
+#include "engine/rank_backends.h"
 
 namespace sluice::engine::cuda {
 
 /// The file that the CUDA backend is, and the one symbol that it exports: a function of type PluginEntry.
 inline constexpr char kPluginFile[] = "libsluice_cuda.so";
 inline constexpr char kPluginEntry[] = "sluice_cuda_plugin";
+
+/// NVIDIA's library of sums between GPUs, as the loader finds it.
+inline constexpr char kNcclFile[] = "libnccl.so.2";
+/// Devices up to which ProductOptions::is_batch_invariant holds. What two numbers add up to doesn't depend on their
+/// order, and in which order NCCL adds up more depends on where in a step they are.
+inline constexpr int32_t kInvariantDevicesMax = 2;
 
 /// How a device computes products.
 struct ProductOptions {
@@ -25,9 +31,11 @@ struct ProductOptions {
 };
 
 struct PluginOptions {
-  int32_t ordinal = 0;  ///< of the device, as CUDA numbers them
+  int32_t ordinal = 0;       ///< of the first device, as CUDA numbers them
+  int32_t device_count = 1;  ///< that share a model, a rank each, from that one on
   CudaOptions backend;
   ProductOptions products;
+  std::string nccl_file = kNcclFile;  ///< opened for more than one device only
 };
 
 /// What libsluice_cuda.so does for the program that opens it. C++ objects go from one to the other, so both are of one
@@ -38,8 +46,9 @@ struct Plugin {
   /// The devices in CUDA's order, as "NVIDIA H200, 139 GiB". FAILED_PRECONDITION when CUDA finds no driver or no
   /// device.
   Result<std::vector<std::string>> (*devices)();
-  /// A backend that owns its device. FAILED_PRECONDITION for a device without what the kernels need.
-  Result<std::unique_ptr<Backend>> (*open)(const PluginOptions& options);
+  /// Backends that own their devices. FAILED_PRECONDITION for a device without what the kernels need, and for several
+  /// when there is no NCCL here; otherwise what NCCL has against connecting them.
+  Result<RankBackends> (*open)(const PluginOptions& options);
 };
 
 using PluginEntry = const Plugin*();

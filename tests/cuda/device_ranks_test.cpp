@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/first_sums.h"
 #include "engine/cuda/host_device.h"
 #include "tests/engine/parallel_ranks.h"
 
@@ -91,6 +92,29 @@ TEST(DeviceRanks, AreOneWithoutOthersAndLeaveValuesAsTheyAre) {
   ASSERT_TRUE(device.all_reduce(values.buffer.as<float>(), 4).ok());
   ASSERT_TRUE(device.synchronize().ok());
   EXPECT_EQ(values.buffer.as<float>()[3], 4);
+}
+
+std::vector<std::unique_ptr<Device>> devices_of(RankDevices& ranks) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (auto& device : ranks.devices) devices.push_back(std::move(device));
+  return devices;
+}
+
+TEST(FirstSums, AreMadeOnAllAndLeaveNoMemoryTaken) {
+  RankDevices ranks(3);
+  const auto devices = devices_of(ranks);
+  EXPECT_TRUE(make_first_sums(devices, 1 << 20, *ranks.group).ok());
+  for (const auto& device : devices) EXPECT_EQ(device->memory().free, kDeviceBytes);
+}
+
+TEST(FirstSums, TellWhichDeviceHasNoRoomAndLeaveNoneWaiting) {
+  RankDevices ranks(3);
+  ranks.devices[1] = std::make_unique<HostDevice>(int64_t{1} << 20, gpu::simt::Order{}, &ranks.group->of(1));
+  const auto devices = devices_of(ranks);
+  const Status failed = make_first_sums(devices, 1 << 20, *ranks.group);
+  EXPECT_EQ(failed.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(failed.message(), "no 4194304 bytes of device memory for first sums: 1048576 of 1048576 are free");
+  EXPECT_EQ(devices[0]->synchronize().code(), StatusCode::kUnavailable);
 }
 
 /// The log-probabilities of tokens drawn after two prompts, alone and together, and of their likeliest alternatives.

@@ -68,10 +68,12 @@ TEST(OpenPlugin, TakesTheFirstThatIsThere) {
 
 class OneDevice : public ::testing::Test {
  protected:
-  Status open(int32_t ordinal) {
+  Status open(int32_t ordinal, int32_t count = 1) {
     const Result<const Plugin*> plugin = open_plugin(Folders{folder_of("one_device")});
-    return plugin.ok() ? open_device(**plugin, {.ordinal = ordinal, .backend = {}, .products = {}}).status()
-                       : plugin.status();
+    return plugin.ok()
+               ? open_devices(**plugin, {.ordinal = ordinal, .device_count = count, .backend = {}, .products = {}})
+                     .status()
+               : plugin.status();
   }
 };
 
@@ -88,17 +90,58 @@ TEST_F(OneDevice, HasNoOtherBesideIt) {
   }
 }
 
-TEST(OpenCudaBackend, MissesThePluginBeforeTheDriver) {
-  const Result<std::unique_ptr<Backend>> opened = open_cuda_backend(Folders{"/nowhere"}, {});
+TEST_F(OneDevice, IsNotThree) {
+  EXPECT_EQ(open(0, 3), failed_precondition("asked for 3 GPUs from cuda:0 on, found 1"));
+  EXPECT_EQ(open(1, 3).message(), "there is no device cuda:1, only cuda:0 (Imagined GPU, 1 GiB)");
+}
+
+/// A machine with four.
+const Plugin kFourDevices{
+    .abi = "",
+    .devices = [] { return Result<std::vector<std::string>>(std::vector<std::string>(4, "Imagined GPU, 1 GiB")); },
+    .open = [](const PluginOptions& options) -> Result<RankBackends> {
+      return Status(StatusCode::kCancelled, "asked for " + std::to_string(options.device_count) + " devices from " +
+                                                std::to_string(options.ordinal) + " on");
+    }};
+
+Status open_of_four(int32_t ordinal, int32_t count, bool is_batch_invariant = false) {
+  return open_devices(kFourDevices, {.ordinal = ordinal,
+                                     .device_count = count,
+                                     .backend = {},
+                                     .products = {.is_batch_invariant = is_batch_invariant}})
+      .status();
+}
+
+TEST(OpenDevices, OpensAsManyAsThereAreFromAnyOn) {
+  EXPECT_EQ(open_of_four(0, 4).message(), "asked for 4 devices from 0 on");
+  EXPECT_EQ(open_of_four(2, 2).message(), "asked for 2 devices from 2 on");
+  EXPECT_EQ(open_of_four(3, 1).message(), "asked for 1 devices from 3 on");
+}
+
+TEST(OpenDevices, TellsHowManyThereAreWhereMoreAreAskedFor) {
+  EXPECT_EQ(open_of_four(0, 5), failed_precondition("asked for 5 GPUs from cuda:0 on, found 4"));
+  EXPECT_EQ(open_of_four(3, 2), failed_precondition("asked for 2 GPUs from cuda:3 on, found 1"));
+  EXPECT_EQ(open_of_four(0, 64), failed_precondition("asked for 64 GPUs from cuda:0 on, found 4"));
+}
+
+TEST(OpenDevices, KeepsStepsApartOnUpToTwo) {
+  EXPECT_EQ(open_of_four(0, 2, true).message(), "asked for 2 devices from 0 on");
+  EXPECT_EQ(open_of_four(0, 3, true),
+            failed_precondition("sums between 3 GPUs depend on what else is in the batch; use 2, or no "
+                                "cuda_batch_invariant"));
+}
+
+TEST(OpenCudaBackends, MissesThePluginBeforeTheDriver) {
+  const Result<RankBackends> opened = open_cuda_backends(Folders{"/nowhere"}, {});
   EXPECT_THAT(opened.status().message(), HasSubstr("there is no CUDA backend"));
 }
 
-TEST(OpenCudaBackend, NamesAMissingDriverBeforeAnythingIsLoaded) {
+TEST(OpenCudaBackends, NamesAMissingDriverBeforeAnythingIsLoaded) {
   const Status driver = check_driver();
   if (driver.ok()) GTEST_SKIP() << "this machine has a driver";
   EXPECT_EQ(driver.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(driver.message(), HasSubstr("this machine has no NVIDIA driver: libcuda.so.1: "));
-  EXPECT_EQ(open_cuda_backend(Folders{folder_of("other_build")}, {}).status(), driver);
+  EXPECT_EQ(open_cuda_backends(Folders{folder_of("other_build")}, {}).status(), driver);
 }
 
 }  // namespace

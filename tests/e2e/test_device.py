@@ -1,4 +1,4 @@
-"""What computes: engine.device on a machine without a GPU (case B35 e to g)."""
+"""What computes: engine.device on a machine without a GPU (case B35 b and e to g)."""
 
 import ctypes
 import re
@@ -28,6 +28,13 @@ def test_b35_ef_a_gpu_that_is_not_there_is_refused_and_never_the_cpu(device):
     # Which of the two is missing here depends on how the daemon was built.
     missing = "libcuda.so.1" if (BIN / "libsluice_cuda.so").exists() else "libsluice_cuda.so"
     assert_one_line(lines, f"engine.device is {device}, but", missing)
+
+
+@without_gpu
+def test_b35_b_three_gpus_are_refused_where_there_is_none():
+    code, lines, text = run_sluiced("--model", MODEL, "--device", "cuda", "--tp", "3", *FREE_PORTS, seconds=2)
+    assert code == 1 and text == ""
+    assert_one_line(lines, "engine.device is cuda, but", "libcuda.so.1" if (BIN / "libsluice_cuda.so").exists() else "libsluice_cuda.so")
 
 
 @without_gpu

@@ -68,15 +68,19 @@ Result<std::vector<std::string>> describe_devices() {
   return devices;
 }
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::open(int32_t ordinal, const ProductOptions& options) {
+Status CudaDevice::select(int32_t ordinal) {
+  return cuda_status(cudaSetDevice(ordinal), "opening cuda:" + std::to_string(ordinal));
+}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(int32_t ordinal, const ProductOptions& options, NcclRank rank) {
   SLUICE_ASSIGN_OR_RETURN(const cudaDeviceProp properties, properties_of(ordinal));
   const std::string name = "cuda:" + std::to_string(ordinal) + " " + describe(properties);
   if (properties.major < kGenerationMin) {
     return failed_precondition(name + " has compute capability " + std::to_string(properties.major) + "." +
                                std::to_string(properties.minor) + ", but 8.0 or later is needed; use another device");
   }
-  SLUICE_RETURN_IF_ERROR(cuda_status(cudaSetDevice(ordinal), "opening " + name));
-  std::unique_ptr<CudaDevice> device(new CudaDevice(ordinal, name));
+  SLUICE_RETURN_IF_ERROR(select(ordinal));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(ordinal, name, rank));
   // Non-blocking: CUDA's default stream, which nothing here uses, would else wait for this one and it for that.
   SLUICE_RETURN_IF_ERROR(
       cuda_status(cudaStreamCreateWithFlags(&device->stream_, cudaStreamNonBlocking), "opening " + name));
@@ -192,6 +196,17 @@ Status CudaDevice::multiply(const Product& product) {
   return products_->multiply(product);
 }
 
+Status CudaDevice::all_reduce(float* values, int64_t count) {
+  if (rank_.ranks == nullptr) return {};
+  make_current();
+  return rank_.ranks->all_reduce(rank_.index, values, count, stream_);
+}
+
+// A rank that leaves ends the sums which wait for it, and to CUDA they have gone well.
+Status CudaDevice::check_ranks() const {
+  return rank_.ranks == nullptr ? Status() : rank_.ranks->status();
+}
+
 Result<std::unique_ptr<DeviceEvent>> CudaDevice::make_event() {
   make_current();
   cudaEvent_t event = nullptr;
@@ -206,12 +221,15 @@ Status CudaDevice::record(DeviceEvent& event) {
 
 Status CudaDevice::wait(DeviceEvent& event) {
   make_current();
-  return cuda_status(cudaEventSynchronize(static_cast<CudaEvent&>(event).get()), "waiting for an event");
+  SLUICE_RETURN_IF_ERROR(
+      cuda_status(cudaEventSynchronize(static_cast<CudaEvent&>(event).get()), "waiting for an event"));
+  return check_ranks();
 }
 
 Status CudaDevice::synchronize() {
   make_current();
-  return cuda_status(cudaStreamSynchronize(stream_), "waiting for the device");
+  SLUICE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_), "waiting for the device"));
+  return check_ranks();
 }
 
 // Relaxed, as a kernel's first launch, recorded or not, loads it, and CUDA may take memory for that.

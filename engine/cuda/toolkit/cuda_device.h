@@ -11,6 +11,7 @@
 #include "engine/cuda/device.h"
 #include "engine/cuda/plugin.h"
 #include "engine/cuda/toolkit/cublas_products.h"
+#include "engine/cuda/toolkit/nccl_ranks.h"
 
 namespace sluice::engine::cuda {
 
@@ -18,12 +19,18 @@ namespace sluice::engine::cuda {
 Result<std::vector<std::string>> describe_devices();
 
 /// A GPU: CUDA's runtime on one stream of its own. CUDA keeps a current device for each thread, and any thread may be
-/// the caller, one after the other (one loads a model, another serves it): so each call makes this device current,
-/// stream() too, which is asked for wherever a kernel is launched.
+/// the caller, one after the other (one opens the devices of all ranks, each rank's loads and serves; the last one
+/// closes them all): so each call makes this device current, stream() too, which is asked for wherever a kernel is
+/// launched.
 class CudaDevice final : public Device {
  public:
-  /// FAILED_PRECONDITION when the device is older than the kernels' instructions (compute capability 8.0).
-  static Result<std::unique_ptr<CudaDevice>> open(int32_t ordinal, const ProductOptions& options);
+  /// Makes the device that CUDA numbers so the calling thread's. INTERNAL when there is none.
+  static Status select(int32_t ordinal);
+
+  /// FAILED_PRECONDITION when the device is older than the kernels' instructions (compute capability 8.0). `rank` is
+  /// its place among devices that share a model; their group outlives it, and what waits for the device fails when one
+  /// of them has left.
+  static Result<std::unique_ptr<CudaDevice>> open(int32_t ordinal, const ProductOptions& options, NcclRank rank = {});
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -41,6 +48,8 @@ class CudaDevice final : public Device {
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
   Status check_products(Element element) const override;
+  int32_t rank_count() const override { return rank_.ranks == nullptr ? 1 : rank_.ranks->rank_count(); }
+  Status all_reduce(float* values, int64_t count) override;
   Result<std::unique_ptr<DeviceEvent>> make_event() override;
   Status record(DeviceEvent& event) override;
   Status wait(DeviceEvent& event) override;
@@ -54,13 +63,16 @@ class CudaDevice final : public Device {
   void* stream() override;
 
  private:
-  CudaDevice(int32_t ordinal, std::string description) : ordinal_(ordinal), description_(std::move(description)) {}
+  CudaDevice(int32_t ordinal, std::string description, NcclRank rank)
+      : ordinal_(ordinal), description_(std::move(description)), rank_(rank) {}
 
   void make_current() const;
+  Status check_ranks() const;
   Status copy(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind);
 
   const int32_t ordinal_;
   const std::string description_;
+  const NcclRank rank_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<CublasProducts> products_;
 };

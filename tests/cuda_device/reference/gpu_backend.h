@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/cuda/open_plugin.h"
@@ -17,7 +18,9 @@ class ReferenceGpu {
 
   Result<std::unique_ptr<Backend>> backend(const CudaOptions& options) {
     const auto folders = cuda::plugin_folders(std::filesystem::read_symlink("/proc/self/exe"));
-    return cuda::open_cuda_backend(folders, {.ordinal = 0, .backend = options, .products = {}});
+    SLUICE_ASSIGN_OR_RETURN(RankBackends opened,
+                            cuda::open_cuda_backends(folders, {.ordinal = 0, .backend = options, .products = {}}));
+    return std::move(opened.backends.front());
   }
 };
 

@@ -35,15 +35,28 @@ TEST(BuiltPlugin, TellsCudasReasonWhereThereIsNoDriver) {
   }
 }
 
+TEST(BuiltPlugin, MissesNcclForSeveralDevicesAlone) {
+  const Result<const Plugin*> plugin = open_built();
+  ASSERT_TRUE(plugin.ok()) << plugin.status();
+  PluginOptions options;
+  options.device_count = 2;
+  options.nccl_file = "/nowhere/libnccl.so.2";
+  EXPECT_EQ((*plugin)->open(options).status(),
+            failed_precondition("several GPUs need NCCL to share a model, one works without: /nowhere/libnccl.so.2: "
+                                "cannot open shared object file: No such file or directory"));
+}
+
 TEST(BuiltPlugin, OpensTheFirstDeviceThatItTells) {
   const Result<const Plugin*> plugin = open_built();
   ASSERT_TRUE(plugin.ok()) << plugin.status();
   const Result<std::vector<std::string>> devices = (*plugin)->devices();
   if (!devices.ok()) GTEST_SKIP() << devices.status();
-  const Result<std::unique_ptr<Backend>> backend = (*plugin)->open({});
-  ASSERT_TRUE(backend.ok()) << backend.status();
-  EXPECT_THAT((*backend)->description(), StartsWith("cuda:0 " + devices->front()));
-  EXPECT_GT((*backend)->cache_bytes_max({}).value_or(0), 0);
+  const Result<RankBackends> opened = (*plugin)->open({});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_EQ(opened->backends.size(), 1U);
+  EXPECT_EQ(opened->group, nullptr);
+  EXPECT_THAT(opened->backends.front()->description(), StartsWith("cuda:0 " + devices->front()));
+  EXPECT_GT(opened->backends.front()->cache_bytes_max({}).value_or(0), 0);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ Result<std::vector<std::string>> devices() {
 }
 
 /// Tells which device was asked for, in the place of making a backend on it.
-Result<std::unique_ptr<Backend>> open(const PluginOptions& options) {
+Result<RankBackends> open(const PluginOptions& options) {
   return Status(StatusCode::kCancelled, "asked for device " + std::to_string(options.ordinal));
 }
 
