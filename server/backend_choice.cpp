@@ -1,9 +1,11 @@
 #include "server/backend_choice.h"
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <vector>
 
+#include "engine/cuda/cuda_support.h"
 #include "engine/cuda/open_plugin.h"
 #include "server/device_name.h"
 #include "server/rank_backends.h"
@@ -25,17 +27,30 @@ Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ord
       folders, {.ordinal = ordinal, .device_count = section.tensor_parallel, .backend = options, .products = products});
 }
 
+Result<engine::RankBackends> use_cuda(const Config& config, const engine::ModelConfig& model, int32_t ordinal) {
+  SLUICE_RETURN_IF_ERROR(engine::cuda::check_support(model, kv_type(config.kv), config.kv.block_size));
+  return open_cuda(config.engine, ordinal);
+}
+
+Result<engine::RankBackends> use_cpu(const Config& config, const Clock& clock) {
+  if (kv_type(config.kv) == engine::KvType::kFp8)
+    return invalid_field("kv.dtype", "is fp8, which can't be had on the CPU; use int8");
+  return open_rank_backends(config.engine, clock);
+}
+
 }  // namespace
 
-Result<engine::RankBackends> choose_backends(const EngineSection& engine, const LoadEnvironment& environment) {
-  SLUICE_ASSIGN_OR_RETURN(const DeviceName name, parse_device_name(engine.device));
-  if (name.kind == DeviceName::Kind::kCpu) return open_rank_backends(engine, environment.clock);
-  Result<engine::RankBackends> opened = open_cuda(engine, name.ordinal);
+Result<engine::RankBackends> choose_backends(const Config& config, const engine::ModelConfig& model,
+                                             const LoadEnvironment& environment) {
+  const std::string& device = config.engine.device;
+  SLUICE_ASSIGN_OR_RETURN(const DeviceName name, parse_device_name(device));
+  if (name.kind == DeviceName::Kind::kCpu) return use_cpu(config, environment.clock);
+  Result<engine::RankBackends> opened = use_cuda(config, model, name.ordinal);
   if (opened.ok()) return opened;
   if (name.kind == DeviceName::Kind::kCuda)
-    return invalid_field("engine.device", "is " + engine.device + ", but " + opened.status().message());
+    return invalid_field("engine.device", "is " + device + ", but " + opened.status().message());
   environment.logger.info("no GPU is used, the model runs on the CPU", {{"reason", opened.status().message()}});
-  return open_rank_backends(engine, environment.clock);
+  return use_cpu(config, environment.clock);
 }
 
 }  // namespace sluice::server

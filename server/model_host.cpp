@@ -99,10 +99,14 @@ int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
   return static_cast<int32_t>(longest);
 }
 
-engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model) {
-  const auto type = engine::kv_type_from_name(config.kv.dtype);
+engine::KvType kv_type(const KvSection& section) {
+  const auto type = engine::kv_type_from_name(section.dtype);
   SLUICE_CHECK(type.has_value());  // Config::validate() has seen it
-  return engine::KvLayout::for_model(model, config.kv.block_size, *type,
+  return *type;
+}
+
+engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model) {
+  return engine::KvLayout::for_model(model, config.kv.block_size, kv_type(config.kv),
                                      config.scheduler.step_tokens_max(config.kv.block_size));
 }
 
@@ -112,7 +116,7 @@ Result<engine::ParallelModel> load_weights(const Config& config, const engine::C
   SLUICE_RETURN_IF_ERROR(engine::check_rank_count(shape, config.engine.tensor_parallel));
   const int64_t bytes = engine::stored_bytes(checkpoint.tensors());
   LoadProgress progress({environment.clock, environment.logger, environment.terminal, bytes});
-  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends ranks, choose_backends(config.engine, environment));
+  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends ranks, choose_backends(config, shape, environment));
   Result<engine::ParallelModel> model =
       engine::ParallelModel::load(checkpoint, std::move(ranks), config.scheduler.step_tokens_max(config.kv.block_size),
                                   [&progress](int64_t done) { progress.advance(done); });

@@ -38,6 +38,8 @@ struct LoadEnvironment {
   std::FILE* terminal = nullptr;  ///< where somebody watches; lent
 };
 
+/// Of a configuration that is valid.
+engine::KvType kv_type(const KvSection& section);
 /// How the configuration wants the model's keys and values kept.
 engine::KvLayout kv_layout(const Config& config, const engine::ModelConfig& model);
 

@@ -76,6 +76,12 @@ TEST_F(AppTest, MoreMemoryThanThereIsNamesTheKey) {
   EXPECT_THAT(start_error().message(), HasSubstr("kv.memory"));
 }
 
+TEST_F(AppTest, ATypeOfCacheThatTheCpuDoesntHaveNamesTheKey) {
+  config_.engine.device = "cpu";
+  config_.kv.dtype = "fp8";
+  EXPECT_EQ(start_error().message(), "kv.dtype is fp8, which can't be had on the CPU; use int8");
+}
+
 TEST_F(AppTest, MoreContextThanTheModelHasIsRefused) {
   config_.model.max_context = 1 << 24;
   EXPECT_THAT(start_error().message(), StartsWith("model.max_context"));
