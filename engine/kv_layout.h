@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -33,6 +34,8 @@ struct KvLayout {
   int32_t window = 0;          ///< tokens that layers of window groups see
   int32_t head_count = 0;      ///< of the queries
   int32_t context_length = 0;  ///< tokens of one sequence at most
+  /// Of a step, at most; as many as it has tokens where nobody says less.
+  int32_t rows_max = std::numeric_limits<int32_t>::max();
 
   /// For steps in which no row has more than `slice_max` tokens.
   static KvLayout for_model(const ModelConfig& model, int32_t block_size, KvType type, int32_t slice_max) {

@@ -31,9 +31,7 @@ Result<LoadedModel> load_model(const Checkpoint& checkpoint, std::unique_ptr<Bac
   SLUICE_RETURN_IF_ERROR(refuse_left_over(source, weights, config));
   SLUICE_RETURN_IF_ERROR(model->rehearse(*backend));
   SLUICE_RETURN_IF_ERROR(backend->finish_weights([&weights](int64_t unread) { weights.tell_unread(unread); }));
-  int64_t parameters = 0;
-  for (const StoredTensor& tensor : source.tensors()) parameters += tensor.row_length() * tensor.row_count();
-  return LoadedModel{config, std::move(backend), std::move(model), parameters, tokens_max};
+  return LoadedModel{config, std::move(backend), std::move(model), tokens_max};
 }
 
 }  // namespace sluice::engine

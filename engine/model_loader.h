@@ -18,7 +18,6 @@ struct LoadedModel {
   ModelConfig config;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
-  int64_t parameter_count = 0;  ///< elements of the file's tensors
   int32_t tokens_max = 0;       ///< tokens of one step at most
 };
 

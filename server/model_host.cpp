@@ -135,7 +135,9 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   host.served.tokenizer = host.tokenizer.get();
   host.served.longest_token_bytes = longest_token_bytes(*host.tokenizer);
   SLUICE_ASSIGN_OR_RETURN(host.served.context_length, context_length(config.model, model.config()));
-  const engine::KvLayout layout = kv_layout(config, model.config());
+  engine::KvLayout layout = kv_layout(config, model.config());
+  layout.context_length = host.served.context_length;
+  layout.rows_max = config.scheduler.max_running;
   SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout, model));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();

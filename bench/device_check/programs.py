@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import urllib.request
@@ -13,6 +14,14 @@ from report import Failed
 
 # How much of a program's output a reason quotes.
 TAIL = 600
+
+
+def cublas_folders():
+    """Where cuBLASLt may lie besides where a loader looks: a toolkit's folders, and those of NVIDIA's packages for Python."""
+    roots = [*pathlib.Path("/usr/local").glob("cuda*/lib64"), *pathlib.Path("/usr/local").glob("cuda*/targets/x86_64-linux/lib")]
+    for entry in sys.path:
+        roots += pathlib.Path(entry or ".").glob("nvidia/*/lib")
+    return [str(folder) for folder in roots if (folder / "libcublasLt.so.13").exists()]
 
 
 class Programs:
@@ -25,8 +34,8 @@ class Programs:
         self.root = root
         self.environment = dict(os.environ)
         libraries = self.folder.parent / "lib"
-        if libraries.is_dir():
-            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), os.environ.get("LD_LIBRARY_PATH")]))
+        own = [str(libraries)] if libraries.is_dir() else []
+        self.environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*own, os.environ.get("LD_LIBRARY_PATH"), *cublas_folders()]))
 
     def path(self, name):
         path = self.folder / name

@@ -159,6 +159,7 @@ Status CudaBackend<Stored>::add_cache(const KvLayout& layout, int32_t block_coun
   memory_uses_.push_back({"inputs of a step", before - with_inputs});
   memory_uses_.push_back({"KV cache", with_inputs - free_before_recording_});
   graphs_.plan(arena_.tokens_max(), std::max(layout.context_length, 1));
+  for (const StepShape& shape : graphs_.shapes()) products_.prepare(shape.rows);
   phase_ = Phase::kReady;
   return {};
 }
@@ -169,14 +170,15 @@ StepRoom CudaBackend<Stored>::step_room(const KvLayout& layout, int64_t block_co
   return {.tokens = tokens_max,
           .samples = sampler_room_.samples,
           .groups = layout.groups.count(),
-          .table_entries = tokens_max * std::min(block_count, layout.context_blocks_max())};
+          .table_entries = std::min(tokens_max, layout.rows_max) * std::min(block_count, layout.context_blocks_max())};
 }
 
 template <typename Stored>
 std::optional<int64_t> CudaBackend<Stored>::cache_bytes_max(const KvLayout& layout) const {
   StepGraphs graphs;
   graphs.plan(std::max(arena_.tokens_max(), 1), std::max(layout.context_length, 1));
-  const int64_t other = StepInputs::bytes_for(step_room(layout, layout.context_blocks_max())) +
+  const int64_t other = device_.code_bytes_max() +
+                        StepInputs::bytes_for(step_room(layout, layout.context_blocks_max())) +
                         attention_.angle_bytes(arena_.tokens_max()) +
                         static_cast<int64_t>(graphs.shapes().size()) * StepGraphs::kGraphBytes;
   return std::max<int64_t>(device_.memory().free - other, 0);

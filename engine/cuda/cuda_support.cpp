@@ -33,6 +33,9 @@ Status check_block_size(int32_t block_size) {
 
 Status check_support(const ModelConfig& model, KvType type, int32_t block_size) {
   if (model.experts.count > 0) return failed_precondition("models with experts don't run on CUDA yet");
+  if (model.width > kWidthMax)
+    return failed_precondition("vectors of " + std::to_string(model.width) + " elements can't be had on CUDA, " +
+                               std::to_string(kWidthMax) + " at most");
   if (!has(model.head_dim, HeadDims{})) return no_such_heads(model.head_dim);
   if (!is_cached(type)) return no_such_cache(type);
   return check_block_size(block_size);

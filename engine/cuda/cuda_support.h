@@ -13,6 +13,8 @@ namespace sluice::engine::cuda {
 using HeadDims = std::integer_sequence<int32_t, 16, 24, 32, 64, 80, 96, 128, 256>;
 /// What the tokens of a block are a multiple of: copies move 8 slots' scales or keys at once.
 inline constexpr int32_t kBlockMultiple = 8;
+/// Elements of a token's vector that norms have room for.
+inline constexpr int32_t kWidthMax = 16384;
 
 /// Whether the CUDA backend serves the model with such a cache; to be asked before weights are read.
 /// FAILED_PRECONDITION says what it can't.

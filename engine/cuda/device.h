@@ -76,6 +76,8 @@ class Device {
 
   virtual std::string description() const = 0;
   virtual DeviceMemory memory() const = 0;
+  /// What is still to be left for code that is loaded when it first runs.
+  virtual int64_t code_bytes_max() const { return 0; }
   /// At least 256-byte aligned, zeroed. RESOURCE_EXHAUSTED names `purpose`, what is asked for and what is free.
   virtual Result<void*> allocate(int64_t bytes, const std::string& purpose) = 0;
   virtual void release(void* memory) = 0;
@@ -94,6 +96,9 @@ class Device {
   /// Within device memory.
   virtual Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) = 0;
   virtual Status multiply(const Product& product) = 0;
+  /// Such a product, of addresses as these, will be asked for while recording, when there is no time to look for the
+  /// best way to compute it. It isn't computed now.
+  virtual void prepare(const Product& /*product*/) {}
   /// FAILED_PRECONDITION for elements that it has no products of. A GPU has those of kFp8 with a scale for each row
   /// from compute capability 9.0 on (cuBLASLt's OUTER_VEC_32F); one of 8.9 multiplies e4m3 with a scale for a whole
   /// matrix alone, and older ones don't. A device asks its library for an algorithm before it says yes.

@@ -59,6 +59,7 @@ class DeviceWeights {
   Status finish(const UnreadWatch& watch);
 
   const DeviceMatrix& matrix(MatrixId id) const { return matrices_.at(static_cast<size_t>(id.index)); }
+  std::span<const DeviceMatrix> matrices() const { return matrices_; }
   const DeviceVector& vector(VectorId id) const { return vectors_.at(static_cast<size_t>(id.index)); }
   /// nullptr for an id that names none.
   const float* values_of(VectorId id) const { return id.exists() ? vector(id).values.as<const float>() : nullptr; }

@@ -264,6 +264,14 @@ GPU_DEVICE void start_next_kernel() {
 #endif
 }
 
+/// Whether this thread's device has programmatic dependent launch.
+inline bool overlaps_kernels() {
+  int device = 0;
+  int major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
 template <auto kKernel, typename... Args>
 int32_t launch(const Launch& how, Args... args) {
   static_assert((std::is_trivially_copyable_v<Args> && ...));
@@ -283,7 +291,7 @@ int32_t launch(const Launch& how, Args... args) {
   config.dynamicSmemBytes = how.shared_bytes;
   config.stream = static_cast<cudaStream_t>(how.stream);
   config.attrs = &overlap;
-  config.numAttrs = how.overlaps_previous ? 1 : 0;
+  config.numAttrs = how.overlaps_previous && overlaps_kernels() ? 1 : 0;
   return static_cast<int32_t>(cudaLaunchKernelEx(&config, kKernel, args...));
 }
 

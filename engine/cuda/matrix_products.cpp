@@ -1,8 +1,11 @@
 #include "engine/cuda/matrix_products.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <type_traits>
 
+#include "engine/cuda/cuda_support.h"
 #include "engine/cuda/kernels/gemv.cuh"
 #include "engine/cuda/kernels/quantize_rows.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
@@ -97,6 +100,35 @@ void MatrixProducts<Stored>::multiply(MatrixId matrix, int32_t rows, const Targe
 }
 
 template <typename Stored>
+void MatrixProducts<Stored>::prepare(int32_t rows) const {
+  std::set<std::tuple<int32_t, int32_t, Element>> seen;
+  for (const DeviceMatrix& matrix : weights_.matrices()) {
+    if (!seen.emplace(matrix.rows, matrix.length, matrix.element).second) continue;
+    const bool is_fp8 = matrix.element == Element::kFp8;
+    // Any memory of the arena is aligned as all of it is.
+    auto* any = columns<float>();
+    Product product{.rows = rows,
+                    .outputs = matrix.rows,
+                    .inputs = matrix.length,
+                    .element = matrix.element,
+                    .in = any,
+                    .matrix = matrix.elements.template as<void>(),
+                    .in_scales = is_fp8 ? any : nullptr,
+                    .matrix_scales = matrix.scales.template as<float>(),
+                    .bias = nullptr,
+                    .out = any,
+                    .adds = false};
+    device_.prepare(product);
+    product.adds = true;
+    device_.prepare(product);
+    if (is_fp8) continue;
+    product.adds = false;
+    product.bias = any;
+    device_.prepare(product);
+  }
+}
+
+template <typename Stored>
 void MatrixProducts<Stored>::multiply_few(const DeviceMatrix& matrix, int32_t rows, const Target& target,
                                           StepStatus& status) const {
   const GemvArgs<gpu::Bf16, float> args{.in = columns<const gpu::Bf16>(),
@@ -108,6 +140,8 @@ void MatrixProducts<Stored>::multiply_few(const DeviceMatrix& matrix, int32_t ro
   status.add_launch(launch_gemv(Bf16Matrix{matrix.elements.template as<const gpu::Bf16>()}, args, device_.stream()),
                     "gemv");
 }
+
+static_assert(kNormWidthMax == kWidthMax);
 
 template class MatrixProducts<float>;
 template class MatrixProducts<gpu::Bf16>;

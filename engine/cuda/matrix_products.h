@@ -35,6 +35,8 @@ class MatrixProducts {
     bool adds = false;            ///< then there is no bias
   };
   void multiply(MatrixId matrix, int32_t rows, const Target& target, StepStatus& status) const;
+  /// Tells the device of all kinds of products with so many rows (Device::prepare).
+  void prepare(int32_t rows) const;
 
  private:
   template <typename Column>

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array kRowCounts = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, StepGraphs::kRowsMax};
 // Attention's grid has a place for each part of the longest context (kernels/split_plan.cuh); beyond these there are
 // no more parts.
-constexpr std::array kContexts = {256, 1024, 4096, 8192};
+constexpr std::array kContexts = {256, 512, 1024, 2048, 4096, 8192};
 
 /// Those of `values` below `limit`, and the limit or the last of them.
 template <size_t kCount>

@@ -168,8 +168,9 @@ void TypedAttention<Query, Cached>::decode(const AttentionCall& call, const Step
       .limits = kDecodeSplits,
       .out = call.out + rows.begin * token_width,
       .workspace = call.partials};
-  status.add_launch(launch_decode_attention<kHeadDim>(arguments, {.rows = rows.count, .stream = device_.stream()},
-                                                      plan_splits(step.decode_context, shape.window, kDecodeSplits)),
+  status.add_launch(launch_decode_attention<kHeadDim>(
+                        arguments, {.rows = rows.count, .stream = device_.stream(), .overlaps_previous = true},
+                        plan_splits(step.decode_context, shape.window, kDecodeSplits)),
                     "decode_attention");
 }
 
@@ -181,7 +182,7 @@ void TypedAttention<Query, Cached>::prefill(const AttentionCall& call, const Ste
   AttentionRows from = rows_of(call, inputs);
   from.row_begin += step.decode_rows;
   from.table_begin += step.decode_rows;
-  const RowLaunch how{.rows = step.rows - step.decode_rows, .stream = device_.stream()};
+  const RowLaunch how{.rows = step.rows - step.decode_rows, .stream = device_.stream(), .overlaps_previous = true};
   const Queries<Query> queries{static_cast<const Query*>(call.queries), int64_t{shape.head_count} * kHeadDim};
   if constexpr (std::is_same_v<Query, gpu::Bf16> && kHeadDim % 16 == 0) {
     const PrefillArguments<Cached, float> arguments{

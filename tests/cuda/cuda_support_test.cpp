@@ -31,6 +31,11 @@ TEST(CudaSupport, TellsWhatItDoesntTake) {
   EXPECT_EQ(refusal(model_with(64), KvType::kInt8, 16), "kv.dtype int8 can't be had on CUDA; use bf16, f16 or fp8");
   EXPECT_EQ(refusal(model_with(64), KvType::kF32, 16), "kv.dtype f32 can't be had on CUDA; use bf16, f16 or fp8");
   EXPECT_EQ(refusal(model_with(64), KvType::kF16, 12), "kv.block_size 12 can't be had on CUDA; use a multiple of 8");
+  ModelConfig wide = model_with(64);
+  wide.width = kWidthMax;
+  EXPECT_EQ(refusal(wide, KvType::kF16, 16), "");
+  ++wide.width;
+  EXPECT_EQ(refusal(wide, KvType::kF16, 16), "vectors of 16385 elements can't be had on CUDA, 16384 at most");
   ModelConfig with_experts = model_with(64);
   with_experts.experts.count = 8;
   EXPECT_EQ(refusal(with_experts, KvType::kF16, 16), "models with experts don't run on CUDA yet");

@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_isa.h"
 #include "engine/gguf.h"
+#include "engine/parallel_model.h"
 #include "tests/engine/gguf_builder.h"
 #include "tests/engine/sequence_runner.h"
 
@@ -98,9 +99,11 @@ TEST(LlamaLoad, TakesTheRebuiltFile) {
 
 TEST(LlamaLoad, CountsParameters) {
   const auto checkpoint = Checkpoint::open(gguf_test_file("T_base")).value();
-  auto loaded = load_model(*checkpoint, make_cpu_backend({.threads = 1}).value(), 8);
+  RankBackends one;
+  one.backends.push_back(make_cpu_backend({.threads = 1}).value());
+  const auto loaded = ParallelModel::load(*checkpoint, std::move(one), 8, [](int64_t) {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(loaded->parameter_count, 23840);
+  EXPECT_EQ(loaded->parameter_count(), 23840);
 }
 
 // Five regions a layer, and a barrier inside one of them: hand-overs are what a lone stream waits for.

@@ -69,15 +69,20 @@ class Operation {
     const auto r = static_cast<uint64_t>(rows);
     const auto o = static_cast<uint64_t>(outputs);
     const auto i = static_cast<uint64_t>(inputs);
-    const std::array results{
-        cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-        set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T),
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE, bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS),
-        set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F),
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias),
-        cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
-        cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
-        cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
+    const std::array results{cublasLtMatmulDescInit(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                             set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T),
+                             bias == nullptr ? CUBLAS_STATUS_SUCCESS : add_bias(bias),
+                             cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
+                             cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
+                             cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
+    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
+    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+  }
+
+  cublasStatus_t add_bias(const float* bias) {
+    const std::array results{set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS),
+                             set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F),
+                             set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)};
     const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
     return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
   }
@@ -215,15 +220,20 @@ Status CublasProducts::check_fp8() const {
       .status();
 }
 
-Status CublasProducts::multiply(const Product& product) {
-  SLUICE_CHECK(product.bias == nullptr || (!product.adds && product.element != Element::kFp8));
-  if (product.rows == 0) return {};
+Result<const cublasLtMatmulAlgo_t*> CublasProducts::algorithm_of(const Product& product) {
   const Kind kind = kind_of(product);
   auto known = algorithms_.find(kind);
   if (known == algorithms_.end()) {
     SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t algorithm, choose(kind));
     known = algorithms_.emplace(kind, algorithm).first;
   }
+  return &known->second;
+}
+
+Status CublasProducts::multiply(const Product& product) {
+  SLUICE_CHECK(product.bias == nullptr || (!product.adds && product.element != Element::kFp8));
+  if (product.rows == 0) return {};
+  SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t* algorithm, algorithm_of(product));
   const Vectors vectors{.bias = product.bias, .in_scales = product.in_scales, .matrix_scales = product.matrix_scales};
   SLUICE_ASSIGN_OR_RETURN(Operation operation,
                           Operation::create(product.rows, product.outputs, product.inputs, product.element, vectors));
@@ -231,7 +241,7 @@ Status CublasProducts::multiply(const Product& product) {
   const float beta = product.adds ? 1 : 0;
   return cublas_status(
       cublasLtMatmul(handle_, operation.product(), &one, product.matrix, operation.matrix(), product.in, operation.in(),
-                     &beta, product.out, operation.out(), product.out, operation.out(), &known->second,
+                     &beta, product.out, operation.out(), product.out, operation.out(), algorithm,
                      workspace_.as<void>(), kWorkspaceBytes, static_cast<cudaStream_t>(device_.stream())),
       "multiplying " + std::to_string(product.rows) + " rows");
 }

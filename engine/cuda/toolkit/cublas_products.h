@@ -26,6 +26,8 @@ class CublasProducts {
 
   /// FAILED_PRECONDITION when cuBLASLt has no algorithm for it, INTERNAL when it fails.
   Status multiply(const Product& product);
+  /// Chooses the algorithm of such products; what fails now, multiply() tells.
+  void prepare(const Product& product) { static_cast<void>(algorithm_of(product)); }
   /// FAILED_PRECONDITION when there is no algorithm for products in kFp8.
   Status check_fp8() const;
 
@@ -47,6 +49,7 @@ class CublasProducts {
 
   Kind kind_of(const Product& product) const;
   Result<cublasLtMatmulAlgo_t> choose(const Kind& kind) const;
+  Result<const cublasLtMatmulAlgo_t*> algorithm_of(const Product& product);
 
   Device& device_;
   const ProductOptions options_;

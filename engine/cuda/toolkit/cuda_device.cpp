@@ -196,6 +196,11 @@ Status CudaDevice::multiply(const Product& product) {
   return products_->multiply(product);
 }
 
+void CudaDevice::prepare(const Product& product) {
+  make_current();
+  products_->prepare(product);
+}
+
 Status CudaDevice::all_reduce(float* values, int64_t count) {
   if (rank_.ranks == nullptr) return {};
   make_current();

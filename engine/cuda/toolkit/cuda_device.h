@@ -47,6 +47,9 @@ class CudaDevice final : public Device {
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
+  void prepare(const Product& product) override;
+  /// Of kernels, ours and cuBLASLt's: a driver loads each when it is first launched.
+  int64_t code_bytes_max() const override { return int64_t{512} << 20; }
   Status check_products(Element element) const override;
   int32_t rank_count() const override { return rank_.ranks == nullptr ? 1 : rank_.ranks->rank_count(); }
   Status all_reduce(float* values, int64_t count) override;
