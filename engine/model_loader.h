@@ -18,7 +18,7 @@ struct LoadedModel {
   ModelConfig config;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
-  int32_t tokens_max = 0;       ///< tokens of one step at most
+  int32_t tokens_max = 0;  ///< tokens of one step at most
 };
 
 /// Reads the checkpoint's configuration, picks the family and hands the weights over. The backend keeps no pointer into

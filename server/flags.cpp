@@ -30,7 +30,8 @@ constexpr std::array kKeyFlags{
     KeyFlag{"--device", "engine.device", "DEVICE", "auto, cpu, cuda or cuda:N"},
     KeyFlag{"--threads", "engine.threads", "N", "compute threads; 0 takes the cores this process may use"},
     KeyFlag{"--cpu-isa", "engine.cpu_isa", "ISA", "auto, portable, avx2, avx512 or amx"},
-    KeyFlag{"--tp", "engine.tensor_parallel", "N", "ranks that share the model; N divides heads, KV heads and feed-forward width"},
+    KeyFlag{"--tp", "engine.tensor_parallel", "N",
+            "ranks that share the model; N divides heads, KV heads and feed-forward width"},
 };
 
 /// One value for one key, as the command line gives it.
