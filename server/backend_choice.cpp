@@ -27,9 +27,11 @@ Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ord
       folders, {.ordinal = ordinal, .device_count = section.tensor_parallel, .backend = options, .products = products});
 }
 
+/// A GPU that isn't there is told before what it couldn't serve.
 Result<engine::RankBackends> use_cuda(const Config& config, const engine::ModelConfig& model, int32_t ordinal) {
+  SLUICE_ASSIGN_OR_RETURN(engine::RankBackends opened, open_cuda(config.engine, ordinal));
   SLUICE_RETURN_IF_ERROR(engine::cuda::check_support(model, kv_type(config.kv), config.kv.block_size));
-  return open_cuda(config.engine, ordinal);
+  return opened;
 }
 
 Result<engine::RankBackends> use_cpu(const Config& config, const Clock& clock) {

@@ -55,7 +55,7 @@ def test_b13_safetensors_are_refused_or_miss_the_models_tensors(tmp_path, path):
     shutil.copy(ROOT / "tests/data/hf/T_base/config.json", tmp_path)
     shutil.copy(ROOT / "tests/data/hf/T_base/tokenizer.json", tmp_path)
     shutil.copy(path, tmp_path / "model.safetensors")
-    code, out, errors = run_sluiced("--model", tmp_path, *FREE_PORTS)
+    code, out, errors = run_sluiced("--model", tmp_path, "--device", "cpu", *FREE_PORTS)
     lines = errors.strip().splitlines()
     assert code == 1 and out == "" and len(lines) == 1
     assert str(tmp_path) in lines[0]
