@@ -111,9 +111,9 @@ void ExpertOp::add_all_chosen(Activation& residual, int32_t tokens) {
 // In the order of the scores, whatever the order in which the experts were computed.
 void ExpertOp::add_chosen(Activation& activation, int32_t token) {
   float* to = activation.row(token);
-  int32_t rank = 0;
+  int32_t place = 0;
   for (const ExpertChoice& choice : routing_.choices(token)) {
-    const float* chosen = chosen_.row(routing_.row_of(token, rank++));
+    const float* chosen = chosen_.row(routing_.row_of(token, place++));
     for (int32_t i = 0; i < activation.width; ++i) to[i] += choice.weight * chosen[i];
   }
 }

@@ -24,6 +24,12 @@ Status cublas_status(cublasStatus_t status, std::string_view what) {
                         std::to_string(static_cast<int>(status)) + ")");
 }
 
+/// Of calls that were all made; success when none failed.
+cublasStatus_t first_failure(std::span<const cublasStatus_t> results) {
+  const auto failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
+  return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+}
+
 /// The one place where a product's elements become cuBLASLt's.
 cudaDataType_t type_of(Element element) {
   switch (element) {
@@ -75,16 +81,14 @@ class Operation {
                              cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
                              cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
                              cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
-    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
-    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+    return first_failure(results);
   }
 
   cublasStatus_t add_bias(const float* bias) {
     const std::array results{set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS),
                              set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F),
                              set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)};
-    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
-    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+    return first_failure(results);
   }
 
   /// One for each row of the matrix and of the input: to cuBLASLt, vectors along the result's sides. Its sums are of
@@ -94,8 +98,7 @@ class Operation {
                              set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F),
                              set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, vectors.matrix_scales),
                              set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, vectors.in_scales)};
-    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
-    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+    return first_failure(results);
   }
 
   template <typename T>
@@ -130,8 +133,7 @@ class Preference {
                              set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment),
                              set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment),
                              set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment)};
-    const auto* const failed = std::ranges::find_if(results, [](auto s) { return s != CUBLAS_STATUS_SUCCESS; });
-    return failed == results.end() ? CUBLAS_STATUS_SUCCESS : *failed;
+    return first_failure(results);
   }
 
   template <typename T>
