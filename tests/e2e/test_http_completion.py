@@ -56,7 +56,7 @@ def test_the_openai_client_has_an_exception_for_each_error(daemon):
 
 def test_closing_an_openai_stream_ends_its_request(daemon):
     stream = openai_client(daemon).completions.create(model="", prompt="Hi", max_tokens=4000, logit_bias=FORCE, stream=True)
-    assert next(iter(stream)).choices[0].text == " no"
+    assert next(iter(stream)).choices[0].text.startswith(" no")  # a writer that comes late sends several tokens at once
     stream.close()
     daemon.wait_idle(2)
 

@@ -291,6 +291,7 @@ def test_a_reader_that_does_not_read_costs_only_itself(start):
     server.wait_idle(120)  # given up while nobody reads
     assert server.load().decode_tokens < 6000
     data = b""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)  # what waits may be megabytes: too many for small windows
     client.settimeout(20 * PATIENCE)
     while b"reader too slow" not in data[-5000:]:
         piece = client.recv(1 << 20)
