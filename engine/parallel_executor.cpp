@@ -1,5 +1,6 @@
 #include "engine/parallel_executor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -17,19 +18,35 @@ Status ParallelExecutor::launch(const Batch& batch) {
   SLUICE_RETURN_IF_ERROR(failure_.status());
   silent_ = batch;
   silent_.samples.clear();
+  return run([&](int32_t rank) { return ranks_[static_cast<size_t>(rank)]->launch(rank == 0 ? batch : silent_); });
+}
+
+Result<StepOutput> ParallelExecutor::collect() {
+  StepOutput drawn;
+  SLUICE_RETURN_IF_ERROR(run([&](int32_t rank) -> Status {
+    Result<StepOutput> output = ranks_[static_cast<size_t>(rank)]->collect();
+    if (!output.ok()) return output.status();
+    if (rank == 0) drawn = std::move(output).value();
+    return {};
+  }));
+  return drawn;
+}
+
+/// Calls body(rank) for every rank on its thread. The first failure there has ever been.
+Status ParallelExecutor::run(const std::function<Status(int32_t rank)>& body) {
   threads_->run([&](int32_t rank) {
-    Result<StepOutput> made = step_rank(rank, rank == 0 ? batch : silent_);
-    if (rank == 0 && made.ok()) drawn_ = std::move(made).value();
+    const Status done = body(rank);
+    if (done.ok()) return;
+    failure_.note(done);
+    group_->leave(rank);
   });
   return failure_.status();
 }
 
-Result<StepOutput> ParallelExecutor::step_rank(int32_t rank, const Batch& batch) {
-  Result<StepOutput> output = ranks_[static_cast<size_t>(rank)]->step(batch);
-  if (output.ok()) return output;
-  failure_.note(output.status());
-  group_->leave(rank);
-  return output;
+int32_t ParallelExecutor::steps_ahead() const {
+  int32_t least = ranks_.front()->steps_ahead();
+  for (const auto& rank : ranks_) least = std::min(least, rank->steps_ahead());
+  return least;
 }
 
 StepCosts ParallelExecutor::costs() const {

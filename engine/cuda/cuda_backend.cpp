@@ -15,7 +15,7 @@
 #include "engine/cuda/device_limits.h"
 #include "engine/cuda/device_sampler.h"
 #include "engine/cuda/device_weights.h"
-#include "engine/cuda/kernels/drawn_tokens.cuh"
+#include "engine/cuda/drawn_tokens.h"
 #include "engine/cuda/kernels/embed.cuh"
 #include "engine/cuda/kernels/gate.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
@@ -48,7 +48,8 @@ class CudaBackend final : public Backend {
         inputs_(device),
         products_(device, weights_, arena_, options.gemv_rows_max),
         attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
-        sampler_(device) {}
+        sampler_(device),
+        drawn_tokens_(device) {}
 
   std::string description() const override { return device_.description(); }
   std::optional<int64_t> cache_bytes_max(const KvLayout& layout) const override;
@@ -123,6 +124,7 @@ class CudaBackend final : public Backend {
   MatrixProducts<Stored> products_;
   DeviceAttention attention_;
   DeviceSampler sampler_;
+  DrawnTokens drawn_tokens_;
   StepGraphs graphs_;
   SamplerRoom sampler_room_;
   std::vector<MemoryUse> memory_uses_;
@@ -132,7 +134,8 @@ class CudaBackend final : public Backend {
   size_t recorded_ = 0;  ///< which of graphs_.shapes() is being recorded
   StepShape shape_;      ///< of the step
   const Batch* batch_ = nullptr;
-  bool is_replayed_ = false;  ///< the step's logits come from a graph
+  bool has_logits_ = false;  ///< of the step, from a graph
+  bool has_drawn_ = false;   ///< in the step before
   StepStatus status_;
 };
 
@@ -232,6 +235,7 @@ Status CudaBackend<Stored>::end_rehearsal() {
   memory_uses_.push_back({"activations", arena_.bytes()});
   const int64_t before = device_.memory().free;
   SLUICE_RETURN_IF_ERROR(sampler_.allocate(sampler_room_));
+  SLUICE_RETURN_IF_ERROR(drawn_tokens_.allocate(arena_.tokens_max(), sampler_room_.vocab_size));
   memory_uses_.push_back({"sampling", before - device_.memory().free});
   phase_ = Phase::kPlanned;
   return {};
@@ -264,16 +268,16 @@ StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
   shape_ = StepShape::of(batch);
   status_.begin();
   device_.begin_range(shape_.name().data());
-  const StepGraphs::Recorded recorded = graphs_.find(shape_, batch.samples.size());
+  const StepGraphs::Recorded recorded = graphs_.find(shape_);
   status_.add(inputs_.upload(batch, recorded.rows));
   if (!batch.drawn_before.empty()) {
-    status_.add_launch(launch_take_drawn(inputs_.token_ids(), inputs_.drawn_before(), sampler_.drawn(),
-                                         shape_.decode_rows, device_.stream()),
-                       "take_drawn");
+    drawn_tokens_.take(inputs_, shape_.decode_rows, has_drawn_ ? sampler_.drawn() : nullptr, status_);
   }
-  is_replayed_ = recorded.graph != nullptr;
-  if (is_replayed_ && status_.first().ok()) status_.add(device_.run(*recorded.graph));
-  if (is_replayed_) return StepStart::kDone;
+  has_drawn_ = !batch.samples.empty();
+  const bool is_replayed = recorded.graph != nullptr;
+  has_logits_ = is_replayed && batch.samples.size() <= static_cast<size_t>(recorded.rows);
+  if (is_replayed && status_.first().ok()) status_.add(device_.run(*recorded.graph));
+  if (is_replayed) return StepStart::kDone;
   attention_.begin_step(shape_, inputs_, status_);
   return StepStart::kCompute;
 }
@@ -435,7 +439,7 @@ void CudaBackend<Stored>::draw(ActivationId in, const RmsNorm& norm, MatrixId he
   const auto count = static_cast<int32_t>(samples.size());
   for (int32_t first = 0; first < count; first += logit_rows()) {
     const int32_t rows = std::min(logit_rows(), count - first);
-    if (!is_replayed_) compute_logits(in, norm, head, first, rows);
+    if (!has_logits_) compute_logits(in, norm, head, first, rows);
     sampler_.draw(samples.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), first, logits, scratch,
                   status_);
   }

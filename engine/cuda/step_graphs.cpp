@@ -36,12 +36,11 @@ void StepGraphs::plan(int32_t tokens_max, int32_t context_max) {
   graphs_.resize(shapes_.size());
 }
 
-StepGraphs::Recorded StepGraphs::find(const StepShape& step, size_t samples) const {
+StepGraphs::Recorded StepGraphs::find(const StepShape& step) const {
   if (step.decode_rows != step.rows) return {};
   for (size_t i = 0; i < shapes_.size(); ++i) {
     const StepShape& shape = shapes_[i];
-    const bool holds = step.rows <= shape.rows && samples <= static_cast<size_t>(shape.rows) &&
-                       step.decode_context <= shape.decode_context;
+    const bool holds = step.rows <= shape.rows && step.decode_context <= shape.decode_context;
     if (holds && graphs_[i] != nullptr) return {graphs_[i].get(), shape.rows};
   }
   return {};

@@ -25,12 +25,13 @@ class StepGraphs {
   /// Of shapes()[index].
   void keep(size_t index, std::unique_ptr<DeviceGraph> graph) { graphs_.at(index) = std::move(graph); }
 
-  /// One that is recorded and holds the step.
+  /// One that is recorded and holds the step. The same on all devices that share a model: which of them draws doesn't
+  /// matter.
   struct Recorded {
     DeviceGraph* graph = nullptr;  ///< nullptr: there is none
     int32_t rows = 0;
   };
-  Recorded find(const StepShape& step, size_t samples) const;
+  Recorded find(const StepShape& step) const;
 
  private:
   std::vector<StepShape> shapes_;  // by rows, then by contexts

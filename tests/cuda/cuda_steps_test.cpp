@@ -9,6 +9,7 @@
 #include "engine/cuda/cuda_backend.h"
 #include "engine/cuda/host_device.h"
 #include "tests/cuda/failing_device.h"
+#include "tests/cuda/one_sequence.h"
 #include "tests/engine/sequence_runner.h"
 
 // Steps of a tiny model on the simulated GPU: recorded ones, ones ahead, and what they take of the device.
@@ -30,12 +31,6 @@ class CudaSteps : public testing::TestWithParam<const char*> {
 
   cuda::HostDevice device_{kDeviceBytes};
 };
-
-std::vector<int32_t> prompt_of(int32_t length, int32_t first) {
-  std::vector<int32_t> tokens(static_cast<size_t>(length));
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
 
 /// Bits, not numbers: the same operations in the same order.
 bool is_same(const std::vector<SampledToken>& a, const std::vector<SampledToken>& b) {
@@ -87,65 +82,13 @@ TEST_P(CudaSteps, TakeNoMemoryAfterTheStart) {
 INSTANTIATE_TEST_SUITE_P(Models, CudaSteps, testing::Values("llama", "gemma3"),
                          [](const auto& info) { return std::string(info.param); });
 
-/// A batch of one sequence over the first blocks.
-class OneSequence {
- public:
-  explicit OneSequence(std::vector<int32_t> prompt) : next_(std::move(prompt)) {}
-
-  /// The next step's batch; `is_known` when the token drawn last is among append()ed ones.
-  const Batch& next(bool is_known) {
-    batch_.clear();
-    const bool is_prompt = length_ == 0;
-    if (!is_known) next_ = {0};
-    batch_.decode_rows = is_prompt ? 0 : 1;
-    if (!is_known) batch_.drawn_before = {0};
-    for (const int32_t token : next_) {
-      batch_.token_ids.push_back(token);
-      batch_.positions.push_back(length_);
-      batch_.slots.push_back(length_++);
-    }
-    batch_.row_begin = {0, batch_.token_count()};
-    batch_.context_lengths = {length_};
-    const int32_t blocks = (length_ + kShape.block_size - 1) / kShape.block_size;
-    batch_.table_begin = {0, blocks};
-    batch_.block_ids = prompt_of(blocks, 0);
-    SampleRow sample;
-    sample.token_index = batch_.token_count() - 1;
-    sample.params = &params_;
-    sample.position = static_cast<uint64_t>(length_);
-    batch_.samples = {sample};
-    return batch_;
-  }
-  void append(int32_t token) { next_ = {token}; }
-
- private:
-  std::vector<int32_t> next_;
-  int32_t length_ = 0;
-  SamplingParams params_{.temperature = 1.0F};
-  Batch batch_;
-};
-
 TEST(CudaStepsAhead, TakeTheTokenThatTheStepBeforeDraws) {
   constexpr int32_t kSteps = 20;
   cuda::HostDevice device(kDeviceBytes);
   const auto executor =
       make_executor(SLUICE_SOURCE_DIR "/tests/data/tiny/llama", kShape, make_cuda_backend(device, {})).value();
   ASSERT_EQ(executor->steps_ahead(), 1);
-  std::vector<int32_t> one_by_one;
-  OneSequence sequence(prompt_of(5, 9));
-  for (int32_t step = 0; step < kSteps; ++step) {
-    one_by_one.push_back(executor->step(sequence.next(true))->samples.front().token);
-    sequence.append(one_by_one.back());
-  }
-  std::vector<int32_t> ahead;
-  OneSequence again(prompt_of(5, 9));
-  ASSERT_TRUE(executor->launch(again.next(true)).ok());
-  for (int32_t step = 1; step < kSteps; ++step) {
-    ASSERT_TRUE(executor->launch(again.next(false)).ok());
-    ahead.push_back(executor->collect()->samples.front().token);
-  }
-  ahead.push_back(executor->collect()->samples.front().token);
-  EXPECT_EQ(ahead, one_by_one);
+  EXPECT_EQ(drawn_ahead(*executor, kSteps), drawn_one_by_one(*executor, kSteps));
 }
 
 /// Loads a model, makes its cache and recordings and draws three tokens.

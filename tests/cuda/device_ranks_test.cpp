@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/drawn_tokens.h"
 #include "engine/cuda/first_sums.h"
 #include "engine/cuda/host_device.h"
+#include "tests/cuda/one_sequence.h"
 #include "tests/engine/parallel_ranks.h"
 
 // Simulated devices that share a model.
@@ -143,6 +145,16 @@ RankBackends backends_on(RankDevices& ranks) {
   return made;
 }
 
+TEST(DeviceRanks, ShareNoVocabularyWhoseTokensTheyCouldNotTellApart) {
+  RankDevices ranks(2);
+  EXPECT_TRUE(DrawnTokens(*ranks.devices[0]).allocate(16, 1 << 24).ok());
+  EXPECT_EQ(DrawnTokens(*ranks.devices[0]).allocate(16, (1 << 24) + 1),
+            failed_precondition("GPUs can't share a model of 16777217 tokens, 16777216 at most"));
+  HostDevice alone(kDeviceBytes);
+  EXPECT_TRUE(DrawnTokens(alone).allocate(16, (1 << 24) + 1).ok());
+  EXPECT_EQ(alone.memory().free, kDeviceBytes);
+}
+
 TEST(DeviceRanks, TakeAsMuchOfTheCacheAsTheSmallestKeeps) {
   const auto bytes_of = [](int64_t first_bytes, int64_t second_bytes) {
     RankDevices ranks(2);
@@ -187,6 +199,15 @@ TEST_P(SharedOnDevices, ModelsComeOutAsTheyDoOnOne) {
   ASSERT_EQ(logprobs[0].size(), logprobs[1].size());
   ASSERT_GE(logprobs[0].size(), 100U);
   for (size_t i = 0; i < logprobs[0].size(); ++i) EXPECT_NEAR(logprobs[0][i], logprobs[1][i], 1e-4F) << i;
+}
+
+// The second device draws nothing: not told, it would go on with token 0.
+TEST(DeviceRanks, GoAheadAndAllGetTheTokenThatTheFirstDrew) {
+  const ExecutorShape shape{.block_count = 64, .tokens_max = 40, .kv_type = KvType::kF32};
+  RankDevices ranks(2);
+  const auto model = make_parallel_model(SLUICE_SOURCE_DIR "/tests/data/tiny/llama", shape, backends_on(ranks)).value();
+  ASSERT_EQ(model.executor->steps_ahead(), 1);
+  EXPECT_EQ(drawn_ahead(*model.executor, 20), drawn_one_by_one(*model.executor, 20));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, SharedOnDevices, ::testing::Values("llama", "gemma3", "mistral-window", "qwen3"),

@@ -20,33 +20,32 @@ StepGraphs recorded(int32_t tokens_max, int32_t context_max) {
 
 TEST(StepGraphs, TakesTheSmallestThatHoldsTheStep) {
   const StepGraphs graphs = recorded(512, 100'000);
-  EXPECT_EQ(graphs.find(decode(1, 10), 1).rows, 1);
-  EXPECT_EQ(graphs.find(decode(3, 10), 3).rows, 4);
-  EXPECT_EQ(graphs.find(decode(9, 10), 9).rows, 16);
-  EXPECT_EQ(graphs.find(decode(256, 100'000), 256).rows, 256);
-  EXPECT_EQ(graphs.find(decode(257, 10), 257).graph, nullptr);
+  EXPECT_EQ(graphs.find(decode(1, 10)).rows, 1);
+  EXPECT_EQ(graphs.find(decode(3, 10)).rows, 4);
+  EXPECT_EQ(graphs.find(decode(9, 10)).rows, 16);
+  EXPECT_EQ(graphs.find(decode(256, 100'000)).rows, 256);
+  EXPECT_EQ(graphs.find(decode(257, 10)).graph, nullptr);
 }
 
 TEST(StepGraphs, TellsContextsApart) {
   const StepGraphs graphs = recorded(8, 100'000);
-  const DeviceGraph* shortest = graphs.find(decode(2, 256), 2).graph;
-  EXPECT_EQ(graphs.find(decode(2, 1), 2).graph, shortest);
-  const DeviceGraph* longer = graphs.find(decode(2, 257), 2).graph;
+  const DeviceGraph* shortest = graphs.find(decode(2, 256)).graph;
+  EXPECT_EQ(graphs.find(decode(2, 1)).graph, shortest);
+  const DeviceGraph* longer = graphs.find(decode(2, 257)).graph;
   EXPECT_NE(longer, shortest);
-  EXPECT_EQ(graphs.find(decode(2, 512), 2).graph, longer);
-  EXPECT_NE(graphs.find(decode(2, 513), 2).graph, longer);
-  EXPECT_NE(graphs.find(decode(2, 100'000), 2).graph, nullptr);
-  EXPECT_EQ(graphs.find(decode(2, 100'001), 2).graph, nullptr);
+  EXPECT_EQ(graphs.find(decode(2, 512)).graph, longer);
+  EXPECT_NE(graphs.find(decode(2, 513)).graph, longer);
+  EXPECT_NE(graphs.find(decode(2, 100'000)).graph, nullptr);
+  EXPECT_EQ(graphs.find(decode(2, 100'001)).graph, nullptr);
 }
 
-TEST(StepGraphs, LeavesPromptsAndManySamplesToOperations) {
+TEST(StepGraphs, LeavesPromptsToOperations) {
   const StepGraphs graphs = recorded(64, 1000);
   StepShape with_prompt = decode(2, 10);
   with_prompt.rows = 3;
   with_prompt.tokens = 20;
-  EXPECT_EQ(graphs.find(with_prompt, 2).graph, nullptr);
-  EXPECT_NE(graphs.find(decode(2, 10), 64).graph, nullptr);
-  EXPECT_EQ(graphs.find(decode(2, 10), 65).graph, nullptr);
+  EXPECT_EQ(graphs.find(with_prompt).graph, nullptr);
+  EXPECT_NE(graphs.find(decode(2, 10)).graph, nullptr);
 }
 
 TEST(StepGraphs, PlansAsManyRowsAsAStepHas) {
@@ -55,16 +54,16 @@ TEST(StepGraphs, PlansAsManyRowsAsAStepHas) {
     int32_t most = 0;
     for (const StepShape& shape : graphs.shapes()) most = std::max(most, shape.rows);
     EXPECT_EQ(most, std::min(tokens_max, StepGraphs::kRowsMax));
-    EXPECT_EQ(graphs.find(decode(most, 300), static_cast<size_t>(most)).rows, most);
+    EXPECT_EQ(graphs.find(decode(most, 300)).rows, most);
   }
 }
 
 TEST(StepGraphs, FindsOnlyWhatIsRecorded) {
   StepGraphs graphs;
   graphs.plan(4, 100);
-  EXPECT_EQ(graphs.find(decode(1, 1), 1).graph, nullptr);
+  EXPECT_EQ(graphs.find(decode(1, 1)).graph, nullptr);
   graphs.keep(graphs.shapes().size() - 1, std::make_unique<KeptGraph>());
-  EXPECT_EQ(graphs.find(decode(1, 1), 1).rows, 4);
+  EXPECT_EQ(graphs.find(decode(1, 1)).rows, 4);
 }
 
 }  // namespace

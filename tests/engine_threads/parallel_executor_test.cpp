@@ -1,5 +1,6 @@
 #include "engine/parallel_executor.h"
 
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,11 +18,12 @@ struct RankScript {
   int32_t sums = 10;        ///< in each step
   int32_t fails_in = -1;    ///< the step that fails, from 0
   int32_t fails_after = 0;  ///< so many sums of it
+  int32_t ahead = 0;
   StepCosts costs{};
   std::vector<MemoryUse> uses = {};
 };
 
-/// A rank that adds up ones. What it draws is the sum.
+/// A rank that adds up ones. What it draws is the sum, and a hundred for each step before.
 class ScriptedRank final : public Executor {
  public:
   ScriptedRank(Communicator& communicator, const RankScript& script, std::vector<Batch>& seen)
@@ -36,13 +38,19 @@ class ScriptedRank final : public Executor {
       sum = 1;
       SLUICE_RETURN_IF_ERROR(communicator_.all_reduce({&sum, 1}));
     }
+    StepOutput& drawn = launched_.emplace_back();
     for (size_t i = 0; i < batch.samples.size(); ++i) {
-      drawn_.samples.emplace_back();
-      drawn_.samples.back().token = static_cast<int32_t>(sum);
+      drawn.samples.emplace_back();
+      drawn.samples.back().token = static_cast<int32_t>(sum) + 100 * index;
     }
     return {};
   }
-  Result<StepOutput> collect() override { return std::exchange(drawn_, {}); }
+  Result<StepOutput> collect() override {
+    StepOutput oldest = std::move(launched_.front());
+    launched_.pop_front();
+    return oldest;
+  }
+  int32_t steps_ahead() const override { return script_.ahead; }
   StepCosts costs() const override { return script_.costs; }
   std::vector<MemoryUse> memory_uses() const override { return script_.uses; }
 
@@ -50,7 +58,7 @@ class ScriptedRank final : public Executor {
   Communicator& communicator_;
   RankScript script_;
   std::vector<Batch>& seen_;
-  StepOutput drawn_;
+  std::deque<StepOutput> launched_;
 };
 
 struct Ranks {
@@ -85,7 +93,7 @@ TEST(ParallelExecutor, StepsEveryRankAndDrawsOnTheFirst) {
     const Result<StepOutput> output = ranks.executor->step(sampling_batch(params));
     ASSERT_TRUE(output.ok()) << output.status();
     ASSERT_EQ(output->samples.size(), 2U);
-    EXPECT_EQ(output->samples[0].token, 3);
+    EXPECT_EQ(output->samples[0].token, 3 + 100 * static_cast<int32_t>(step));
     for (size_t rank = 0; rank < 3; ++rank) {
       ASSERT_EQ(ranks.seen[rank].size(), step + 1);
       const Batch& seen = ranks.seen[rank].back();
@@ -94,6 +102,29 @@ TEST(ParallelExecutor, StepsEveryRankAndDrawsOnTheFirst) {
       EXPECT_EQ(seen.block_ids, sampling_batch(params).block_ids);
     }
   }
+}
+
+TEST(ParallelExecutor, GoesAheadAsFarAsAllItsRanks) {
+  EXPECT_EQ(Ranks({{.ahead = 1}, {.ahead = 0}}).executor->steps_ahead(), 0);
+  EXPECT_EQ(Ranks({{.ahead = 0}, {.ahead = 1}}).executor->steps_ahead(), 0);
+  Ranks ranks({{.ahead = 1}, {.ahead = 1}});
+  ASSERT_EQ(ranks.executor->steps_ahead(), 1);
+  const SamplingParams params;
+  ASSERT_TRUE(ranks.executor->launch(sampling_batch(params)).ok());
+  for (int32_t step = 0; step < 5; ++step) {
+    ASSERT_TRUE(ranks.executor->launch(sampling_batch(params)).ok());
+    EXPECT_EQ(ranks.executor->collect()->samples.at(1).token, 2 + 100 * step);
+  }
+  EXPECT_EQ(ranks.executor->collect()->samples.at(1).token, 502);
+}
+
+TEST(ParallelExecutor, FailsWhatWasLaunchedBeforeARankFailed) {
+  const SamplingParams params;
+  Ranks ranks({{.ahead = 1}, {.fails_in = 1, .ahead = 1}});
+  ASSERT_TRUE(ranks.executor->launch(sampling_batch(params)).ok());
+  EXPECT_EQ(ranks.executor->launch(sampling_batch(params)), internal_error("rank is broken"));
+  EXPECT_EQ(ranks.executor->collect().status(), internal_error("rank is broken"));
+  EXPECT_EQ(ranks.executor->launch(sampling_batch(params)), internal_error("rank is broken"));
 }
 
 TEST(ParallelExecutor, FailsWithTheRankThatFailsAndLeavesNoneWaiting) {
