@@ -11,7 +11,7 @@
 #include "gpu_backend.h"
 #include "tests/engine/sequence_runner.h"
 
-// What fp8 costs small models of all families, against what their original library gives in float32.
+// What bf16 and fp8 cost small models of all families, against what their original library gives in float32.
 
 namespace sluice::engine {
 namespace {
@@ -36,15 +36,16 @@ double mean(const std::vector<double>& values) {
 /// A model beside its reference.
 class FittedModel {
  public:
-  FittedModel(const std::string& name, KvType kv_type, const CudaOptions& options) {
+  FittedModel(const std::string& name, KvType kv_type) : folder_(SLUICE_SOURCE_DIR "/tests/data/tiny/" + name) {
     shape_.kv_type = kv_type;
-    const std::string folder = SLUICE_SOURCE_DIR "/tests/data/tiny/" + name;
-    executor_ = make_executor(folder, shape_, gpu_.backend(options).value()).value();
-    std::ifstream file(folder + "/expected.json");
+    std::ifstream file(folder_ + "/expected.json");
     expected_ = json::parse(file);
   }
 
-  Agreement agreement() {
+  /// FAILED_PRECONDITION when the GPU has no such products.
+  Result<Agreement> agreement(const CudaOptions& options = {}) {
+    SLUICE_ASSIGN_OR_RETURN(auto backend, gpu_.backend(options));
+    SLUICE_ASSIGN_OR_RETURN(executor_, make_executor(folder_, shape_, std::move(backend)));
     Agreement found;
     std::vector<double> errors;
     for (size_t i = 0; i < kPrompts; ++i) {
@@ -88,11 +89,16 @@ class FittedModel {
     }
   }
 
+  std::string folder_;
   ReferenceGpu gpu_;
   ExecutorShape shape_{.block_size = 8, .block_count = 256, .tokens_max = 64};
   std::unique_ptr<ModelExecutor> executor_;
   json expected_;
 };
+
+/// bf16 rounds by 2^-9 at most, each number some tens of times on its way through a model, and in random directions.
+constexpr double kBf16Error = 0.04;
+constexpr double kBf16EqualShare = 0.8;
 
 /// e4m3 keeps three bits behind the first and bf16 seven, so it rounds sixteen times as coarsely; a scale takes care of
 /// the range. A cache in fp8 instead of bf16 makes errors sixteen times those of bf16 in all places at most.
@@ -105,27 +111,35 @@ constexpr double kCoarserProducts = 16 * 1.4142135624;
 /// Random weights put many tokens close to the likeliest, so some of them change places.
 constexpr double kEqualShare = 0.5;
 
-class TinyModelsInFp8 : public ::testing::TestWithParam<const char*> {
+class RoundedModels : public ::testing::TestWithParam<const char*> {
  protected:
-  void expect_close(const char* what, const Agreement& fp8, const Agreement& bf16, double coarser) {
-    EXPECT_LE(fp8.logit_error, coarser * bf16.logit_error) << what;
-    EXPECT_GE(fp8.equal, kEqualShare * fp8.tokens) << what << ", of " << fp8.tokens;
-    RecordProperty(std::string(what) + "_logit_error", std::to_string(fp8.logit_error));
-    RecordProperty(std::string(what) + "_equal_tokens", fp8.equal);
+  void expect_close(const std::string& what, const Agreement& found, double error_max, double equal_share) {
+    EXPECT_LE(found.logit_error, error_max) << what;
+    EXPECT_GE(found.equal, equal_share * found.tokens) << what << ", of " << found.tokens;
+    RecordProperty(what + "_logit_error", std::to_string(found.logit_error));
+    RecordProperty(what + "_equal_tokens", found.equal);
   }
 };
 
-TEST_P(TinyModelsInFp8, StayWithinItsRounding) {
-  const CudaOptions products{.element = cuda::Element::kFp8};
-  const Agreement bf16 = FittedModel(GetParam(), KvType::kBf16, {}).agreement();
-  RecordProperty("bf16_logit_error", std::to_string(bf16.logit_error));
-  expect_close("cache", FittedModel(GetParam(), KvType::kFp8, {}).agreement(), bf16, kCoarserCache);
-  expect_close("products", FittedModel(GetParam(), KvType::kBf16, products).agreement(), bf16, kCoarserProducts);
-  expect_close("both", FittedModel(GetParam(), KvType::kFp8, products).agreement(), bf16, kCoarserProducts);
+TEST_P(RoundedModels, StayWithinTheirRounding) {
+  const Result<Agreement> bf16 = FittedModel(GetParam(), KvType::kBf16).agreement();
+  ASSERT_TRUE(bf16.ok()) << bf16.status();
+  expect_close("bf16", *bf16, kBf16Error, kBf16EqualShare);
+  const Result<Agreement> cache = FittedModel(GetParam(), KvType::kFp8).agreement();
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  expect_close("cache", *cache, kCoarserCache * bf16->logit_error, kEqualShare);
+
+  const CudaOptions in_fp8{.element = cuda::Element::kFp8};
+  const Result<Agreement> products = FittedModel(GetParam(), KvType::kBf16).agreement(in_fp8);
+  if (products.status().code() == StatusCode::kFailedPrecondition) GTEST_SKIP() << products.status();
+  const Result<Agreement> both = FittedModel(GetParam(), KvType::kFp8).agreement(in_fp8);
+  ASSERT_TRUE(products.ok() && both.ok()) << products.status() << both.status();
+  expect_close("products", *products, kCoarserProducts * bf16->logit_error, kEqualShare);
+  expect_close("both", *both, kCoarserProducts * bf16->logit_error, kEqualShare);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TinyModelsInFp8, ::testing::ValuesIn(kModels), [](const auto& test) {
-  std::string name = test.param;
+INSTANTIATE_TEST_SUITE_P(All, RoundedModels, ::testing::ValuesIn(kModels), [](const auto& test) {
+  std::string name = std::string(test.param) + "_" + ReferenceGpu::kName;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
