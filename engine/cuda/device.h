@@ -38,8 +38,9 @@ struct DeviceMemory {
 };
 
 /// out [rows, outputs] (+)= in [rows, inputs] * matrix [outputs, inputs] transposed (+ bias), summed in float. All of
-/// it in device memory, rows one after the other; `in` and `matrix` are of one element type. In kFp8 a sum is
-/// multiplied with both of its rows' scales before anything is added.
+/// it in device memory, rows one after the other, but that those of `out` may be parts of longer ones; `in` and
+/// `matrix` are of one element type. In kFp8 a sum is multiplied with both of its rows' scales before anything is
+/// added.
 struct Product {
   int32_t rows = 0;
   int32_t outputs = 0;
@@ -51,7 +52,10 @@ struct Product {
   const float* matrix_scales = nullptr;  // [outputs] of kFp8, else none; a multiple of 16
   const float* bias = nullptr;           // [outputs], or none; none in kFp8
   float* out = nullptr;
-  bool adds = false;  ///< to what is in `out`; then there is no bias
+  int32_t out_stride = 0;  ///< floats from one row of `out` to the next; 0: `outputs`
+  bool adds = false;       ///< to what is in `out`; then there is no bias
+
+  int32_t floats_between_rows() const { return out_stride == 0 ? outputs : out_stride; }
 };
 
 /// A point in what a device does, which this machine can wait for. The device that made it outlives it.

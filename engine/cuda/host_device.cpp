@@ -56,7 +56,7 @@ void multiply_now(const Product& product) {
   for (int64_t output = 0; output < outputs; ++output) {
     load(product.element, product.matrix, output * inputs, matrix_row);
     for (int64_t row = 0; row < product.rows; ++row) {
-      float& out = product.out[row * outputs + output];
+      float& out = product.out[row * product.floats_between_rows() + output];
       const float before = product.adds ? out : product.bias != nullptr ? product.bias[output] : 0;
       float sum = dot(&in[static_cast<size_t>(row * inputs)], matrix_row.data(), matrix_row.size());
       if (product.element == Element::kFp8) sum *= product.in_scales[row] * product.matrix_scales[output];
@@ -197,14 +197,28 @@ void HostDevice::check_fp8(const Product& product) const {
   SLUICE_CHECK(device_memory_.contains(product.matrix_scales, product.outputs * kFloatBytes));
 }
 
+HostDevice::ProductKind HostDevice::kind_of(const Product& product) {
+  return {product.rows,    product.outputs, product.inputs,         product.floats_between_rows(),
+          product.element, product.adds,    product.bias != nullptr};
+}
+
+void HostDevice::prepare(const Product& product) {
+  SLUICE_CHECK(!is_recording_);
+  prepared_.insert(kind_of(product));
+}
+
 Status HostDevice::multiply(const Product& product) {
+  SLUICE_CHECK(!is_recording_ || prepared_.contains(kind_of(product)));
   SLUICE_CHECK(product.bias == nullptr || !product.adds);
   const int64_t inputs = product.inputs;
   const int64_t outputs = product.outputs;
   const int64_t bytes = element_bytes(product.element);
   SLUICE_CHECK(device_memory_.contains(product.in, product.rows * inputs * bytes));
   SLUICE_CHECK(device_memory_.contains(product.matrix, outputs * inputs * bytes));
-  SLUICE_CHECK(device_memory_.contains(product.out, product.rows * outputs * element_bytes(Element::kF32)));
+  const int64_t stride = product.floats_between_rows();
+  SLUICE_CHECK(stride >= outputs);
+  const int64_t out_floats = product.rows == 0 ? 0 : (product.rows - 1) * stride + outputs;
+  SLUICE_CHECK(device_memory_.contains(product.out, out_floats * element_bytes(Element::kF32)));
   if (product.element == Element::kFp8) check_fp8(product);
   enqueue([product] { multiply_now(product); });
   return {};

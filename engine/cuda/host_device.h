@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -17,7 +19,7 @@ namespace sluice::engine::cuda {
 
 /// A device of this machine's memory: kernels run in the SIMT simulation and products in plain loops. Slow, and exact
 /// about what a GPU would let pass: it is for tests. What is asked for is done when somebody waits and not before, so
-/// that memory which is touched too early shows.
+/// that memory which is touched too early shows. A product that is recorded must have been prepared.
 class HostDevice final : public Device {
  public:
   /// `bytes` is what it has in all; `order` is that of threads and blocks. `communicator` is lent and outlives it; with
@@ -40,6 +42,7 @@ class HostDevice final : public Device {
   Status enqueue_copy_out(void* host_to, const void* device_from, int64_t bytes) override;
   Status enqueue_copy(void* device_to, const void* device_from, int64_t bytes) override;
   Status multiply(const Product& product) override;
+  void prepare(const Product& product) override;
   Status check_products(Element /*element*/) const override { return {}; }
   int32_t rank_count() const override { return communicator_ == nullptr ? 1 : communicator_->rank().count; }
   Status all_reduce(float* values, int64_t count) override;
@@ -59,6 +62,8 @@ class HostDevice final : public Device {
 
  private:
   using Work = std::function<void()>;
+  /// Rows, outputs, inputs, floats between rows, element, whether it adds, whether it has a bias.
+  using ProductKind = std::tuple<int32_t, int32_t, int32_t, int32_t, Element, bool, bool>;
 
   /// What is allocated of one kind.
   struct Pieces {
@@ -70,6 +75,7 @@ class HostDevice final : public Device {
 
   Result<void*> allocate_in(Pieces& pieces, int64_t bytes, const std::string& purpose);
   void release_in(Pieces& pieces, void* memory);
+  static ProductKind kind_of(const Product& product);
   void check_fp8(const Product& product) const;
   void enqueue(Work work);
   Status run_until(uint64_t count);
@@ -83,6 +89,7 @@ class HostDevice final : public Device {
   uint64_t done_count_ = 0;  ///< of all that was ever asked for
   Status failure_;           ///< the first one of what was done
   bool is_recording_ = false;
+  std::set<ProductKind> prepared_;
   gpu::simt::Stream stream_;
 };
 

@@ -54,6 +54,7 @@ class FailingDevice final : public Device {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.multiply(product);
   }
+  void prepare(const Product& product) override { device_.prepare(product); }
   int32_t rank_count() const override { return device_.rank_count(); }
   Status all_reduce(float* values, int64_t count) override {
     SLUICE_RETURN_IF_ERROR(count_call());

@@ -104,6 +104,59 @@ TEST_F(HostDeviceWork, RunsWhatWasRecordedOverWhatTheMemoryHoldsThen) {
   }
 }
 
+TEST_F(HostDeviceWork, MultipliesIntoPartsOfRows) {
+  const std::array<float, 16> values{1, 2, 3, 4, 5, 6};  // in [2, 1], matrix [2, 1], bias [2], and room for rows of 3
+  ASSERT_TRUE(device_.copy_in(on_device(), values.data(), 64).ok());
+  auto* const floats = device_memory_.as<float>();
+  const Product product{.rows = 2,
+                        .outputs = 2,
+                        .inputs = 1,
+                        .element = Element::kF32,
+                        .in = floats,
+                        .matrix = floats + 2,
+                        .bias = floats + 4,
+                        .out = floats + 7,
+                        .out_stride = 3};
+  ASSERT_TRUE(device_.multiply(product).ok());
+  std::array<float, 16> got{};
+  ASSERT_TRUE(device_.copy_out(got.data(), on_device(), 64).ok());
+  const std::array<float, 16> expected{1, 2, 3, 4, 5, 6, 0, 1 * 3 + 5, 1 * 4 + 6, 0, 2 * 3 + 5, 2 * 4 + 6};
+  EXPECT_EQ(got, expected);
+  Product beyond = product;
+  beyond.out = floats + 12;  // the second row's second output is the 17th float
+  EXPECT_DEATH((void)device_.multiply(beyond), "contains");
+  beyond.out = floats + 11;
+  EXPECT_TRUE(device_.multiply(beyond).ok());
+  beyond.out_stride = 1;
+  EXPECT_DEATH((void)device_.multiply(beyond), "stride >= outputs");
+}
+
+TEST_F(HostDeviceWork, RecordsPreparedProductsAlone) {
+  auto* const floats = device_memory_.as<float>();
+  const Product product{.rows = 1,
+                        .outputs = 2,
+                        .inputs = 2,
+                        .element = Element::kF32,
+                        .in = floats,
+                        .matrix = floats + 2,
+                        .out = floats + 6};
+  device_.prepare(product);
+  ASSERT_TRUE(device_.begin_recording().ok());
+  EXPECT_TRUE(device_.multiply(product).ok());
+  for (int32_t Product::*const field : {&Product::rows, &Product::outputs, &Product::inputs}) {
+    Product other = product;
+    other.*field = 3 - product.*field;
+    EXPECT_DEATH((void)device_.multiply(other), "prepared_");
+  }
+  Product adding = product;
+  adding.adds = true;
+  EXPECT_DEATH((void)device_.multiply(adding), "prepared_");
+  Product biased = product;
+  biased.bias = floats;
+  EXPECT_DEATH((void)device_.multiply(biased), "prepared_");
+  ASSERT_TRUE(device_.end_recording().ok());
+}
+
 TEST_F(HostDeviceWork, StopsAtCopiesBeyondMemory) {
   EXPECT_DEATH((void)device_.enqueue_copy_in(on_device(), on_host(), 65), "contains");
   EXPECT_DEATH((void)device_.enqueue_copy_in(on_device(), on_device(), 4), "contains");

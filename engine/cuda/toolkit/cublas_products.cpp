@@ -54,11 +54,11 @@ struct Vectors {
 /// matrix [inputs, outputs] transposed * in [inputs, rows].
 class Operation {
  public:
-  static Result<Operation> create(int32_t rows, int32_t outputs, int32_t inputs, Element element,
+  static Result<Operation> create(int32_t rows, int32_t outputs, int32_t inputs, int32_t out_stride, Element element,
                                   const Vectors& vectors) {
     Operation made;
-    SLUICE_RETURN_IF_ERROR(
-        cublas_status(made.describe(rows, outputs, inputs, element, vectors.bias), "describing a product to cuBLASLt"));
+    SLUICE_RETURN_IF_ERROR(cublas_status(made.describe(rows, outputs, inputs, out_stride, element, vectors.bias),
+                                         "describing a product to cuBLASLt"));
     if (element == Element::kFp8) {
       SLUICE_RETURN_IF_ERROR(cublas_status(made.scale(vectors), "telling cuBLASLt of a scale for each row"));
     }
@@ -71,7 +71,8 @@ class Operation {
   cublasLtMatrixLayout_t out() { return &out_; }
 
  private:
-  cublasStatus_t describe(int32_t rows, int32_t outputs, int32_t inputs, Element element, const float* bias) {
+  cublasStatus_t describe(int32_t rows, int32_t outputs, int32_t inputs, int32_t out_stride, Element element,
+                          const float* bias) {
     const auto r = static_cast<uint64_t>(rows);
     const auto o = static_cast<uint64_t>(outputs);
     const auto i = static_cast<uint64_t>(inputs);
@@ -80,7 +81,7 @@ class Operation {
                              bias == nullptr ? CUBLAS_STATUS_SUCCESS : add_bias(bias),
                              cublasLtMatrixLayoutInit(&matrix_, type_of(element), i, o, inputs),
                              cublasLtMatrixLayoutInit(&in_, type_of(element), i, r, inputs),
-                             cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, outputs)};
+                             cublasLtMatrixLayoutInit(&out_, CUDA_R_32F, o, r, out_stride)};
     return first_failure(results);
   }
 
@@ -157,7 +158,7 @@ bool keeps_sums_whole(const cublasLtMatmulAlgo_t& algorithm) {
 /// kind.
 uint32_t alignment_of(const Product& product) {
   const auto row_bytes = static_cast<uintptr_t>(product.inputs * element_bytes(product.element));
-  const auto out_row_bytes = static_cast<uintptr_t>(product.outputs * element_bytes(Element::kF32));
+  const auto out_row_bytes = static_cast<uintptr_t>(product.floats_between_rows() * element_bytes(Element::kF32));
   const uintptr_t all = reinterpret_cast<uintptr_t>(product.in) | reinterpret_cast<uintptr_t>(product.matrix) |
                         reinterpret_cast<uintptr_t>(product.bias) | reinterpret_cast<uintptr_t>(product.out) |
                         row_bytes | out_row_bytes;
@@ -183,6 +184,7 @@ CublasProducts::Kind CublasProducts::kind_of(const Product& product) const {
   return {.rows = options_.is_batch_invariant ? kInvariantRows : rounded_up,
           .outputs = product.outputs,
           .inputs = product.inputs,
+          .out_stride = product.floats_between_rows(),
           .element = product.element,
           .adds = product.adds,
           .has_bias = product.bias != nullptr,
@@ -193,8 +195,8 @@ Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
   // Heuristics look at whether there are a bias and scales, not at what lies there.
   const auto* const any = workspace_.as<const float>();
   const Vectors vectors{.bias = kind.has_bias ? any : nullptr, .in_scales = any, .matrix_scales = any};
-  SLUICE_ASSIGN_OR_RETURN(Operation operation,
-                          Operation::create(kind.rows, kind.outputs, kind.inputs, kind.element, vectors));
+  SLUICE_ASSIGN_OR_RETURN(Operation operation, Operation::create(kind.rows, kind.outputs, kind.inputs, kind.out_stride,
+                                                                 kind.element, vectors));
   SLUICE_ASSIGN_OR_RETURN(Preference preference, Preference::create(kind.alignment, !options_.is_batch_invariant));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
   int count = 0;
@@ -215,6 +217,7 @@ Status CublasProducts::check_fp8() const {
   return choose({.rows = options_.is_batch_invariant ? kInvariantRows : 1,
                  .outputs = kAnyWidth,
                  .inputs = kAnyWidth,
+                 .out_stride = kAnyWidth,
                  .element = Element::kFp8,
                  .adds = false,
                  .has_bias = false,
@@ -238,7 +241,8 @@ Status CublasProducts::multiply(const Product& product) {
   SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t* algorithm, algorithm_of(product));
   const Vectors vectors{.bias = product.bias, .in_scales = product.in_scales, .matrix_scales = product.matrix_scales};
   SLUICE_ASSIGN_OR_RETURN(Operation operation,
-                          Operation::create(product.rows, product.outputs, product.inputs, product.element, vectors));
+                          Operation::create(product.rows, product.outputs, product.inputs,
+                                            product.floats_between_rows(), product.element, vectors));
   const float one = 1;
   const float beta = product.adds ? 1 : 0;
   return cublas_status(

@@ -37,6 +37,7 @@ class CublasProducts {
     int32_t rows = 0;  ///< as many as it is chosen for
     int32_t outputs = 0;
     int32_t inputs = 0;
+    int32_t out_stride = 0;
     Element element = Element::kBf16;
     bool adds = false;
     bool has_bias = false;
