@@ -15,6 +15,8 @@ namespace {
 
 /// Rows up to which reading a matrix is all that a product takes.
 constexpr int32_t kGemvRowsMax = 4;
+/// The same of matrices in blocks: for more rows a matrix is read, written as numbers and read again.
+constexpr int32_t kBlockGemvRowsMax = 8;
 
 Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ordinal) {
   std::error_code error;
@@ -22,9 +24,10 @@ Result<engine::RankBackends> open_cuda(const EngineSection& section, int32_t ord
   if (error) return failed_precondition("where this program lies can't be read: " + error.message());
   const std::vector<std::filesystem::path> folders = engine::cuda::plugin_folders(program);
   const engine::cuda::ProductOptions products{.is_batch_invariant = section.cuda_batch_invariant};
-  const engine::CudaOptions options{.gemv_rows_max = section.cuda_batch_invariant ? 0 : kGemvRowsMax};
-  return engine::cuda::open_cuda_backends(
-      folders, {.ordinal = ordinal, .device_count = section.tensor_parallel, .backend = options, .products = products});
+  return engine::cuda::open_cuda_backends(folders, {.ordinal = ordinal,
+                                                    .device_count = section.tensor_parallel,
+                                                    .backend = cuda_options(section),
+                                                    .products = products});
 }
 
 /// A GPU that isn't there is told before what it couldn't serve.
@@ -41,6 +44,14 @@ Result<engine::RankBackends> use_cpu(const Config& config, const Clock& clock) {
 }
 
 }  // namespace
+
+engine::CudaOptions cuda_options(const EngineSection& section) {
+  const bool keeps_blocks = section.cuda_weights == "stored";
+  const int32_t gemv_rows_max = keeps_blocks ? kBlockGemvRowsMax : kGemvRowsMax;
+  return {.element = section.cuda_weights == "fp8" ? engine::cuda::Element::kFp8 : engine::cuda::Element::kBf16,
+          .keeps_blocks = keeps_blocks,
+          .gemv_rows_max = section.cuda_batch_invariant ? 0 : gemv_rows_max};
+}
 
 Result<engine::RankBackends> choose_backends(const Config& config, const engine::ModelConfig& model,
                                              const LoadEnvironment& environment) {

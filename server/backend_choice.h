@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "engine/cuda/cuda_backend.h"
 #include "engine/model_config.h"
 #include "engine/rank_backends.h"
 #include "server/config.h"
@@ -14,5 +15,9 @@ namespace sluice::server {
 /// model or the configured cache is told here, before weights are read.
 Result<engine::RankBackends> choose_backends(const Config& config, const engine::ModelConfig& model,
                                              const LoadEnvironment& environment);
+
+/// What the section, a valid one, says of a backend on a GPU. With cuda_batch_invariant no number of rows takes a path
+/// of its own, so every product with a matrix in blocks first makes numbers of it.
+engine::CudaOptions cuda_options(const EngineSection& section);
 
 }  // namespace sluice::server

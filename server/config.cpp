@@ -93,6 +93,7 @@ Status EngineSection::validate() const {
   SLUICE_RETURN_IF_ERROR(parse_device_name(device).status());
   SLUICE_RETURN_IF_ERROR(check_range("engine.threads", threads, 0, 1024));
   SLUICE_RETURN_IF_ERROR(check_range("engine.tensor_parallel", tensor_parallel, 1, engine::kRanksMax));
+  SLUICE_RETURN_IF_ERROR(check_choice("engine.cuda_weights", cuda_weights, {"bf16", "fp8", "stored"}));
   return check_choice("engine.cpu_isa", cpu_isa, {"auto", "portable", "avx2", "avx512", "amx"});
 }
 

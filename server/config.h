@@ -26,6 +26,7 @@ struct EngineSection {
   std::string cpu_isa = "auto";       ///< auto, portable, avx2, avx512 or amx
   int32_t tensor_parallel = 1;        ///< ranks that the model is shared out over, 1 to 64; see engine/rank.h
   bool cuda_batch_invariant = false;  ///< products on a GPU don't depend on the number of rows
+  std::string cuda_weights = "bf16";  ///< how a GPU keeps matrices: bf16, fp8 or stored
 
   Status validate() const;
 };

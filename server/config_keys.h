@@ -18,12 +18,13 @@ void for_each_key(AnyConfig& config, Visitor&& visit) {
     visit("model", "max_context", max_context);
   }
   {
-    auto& [device, threads, cpu_isa, tensor_parallel, cuda_batch_invariant] = engine;
+    auto& [device, threads, cpu_isa, tensor_parallel, cuda_batch_invariant, cuda_weights] = engine;
     visit("engine", "device", device);
     visit("engine", "threads", threads);
     visit("engine", "cpu_isa", cpu_isa);
     visit("engine", "tensor_parallel", tensor_parallel);
     visit("engine", "cuda_batch_invariant", cuda_batch_invariant);
+    visit("engine", "cuda_weights", cuda_weights);
   }
   {
     auto& [memory, block_size, dtype, prefix_cache, share_across_tenants, reuse_outputs] = kv;

@@ -15,6 +15,7 @@ namespace sluice::engine::cuda {
 /// Memory that one operation has for itself.
 enum class Scratch {
   kColumns,     ///< what goes into a product
+  kNumbers,     ///< a matrix in blocks, as a product takes it, or some rows of it
   kGateUp,      ///< a product of two parts
   kProduct,     ///< a rank's part of a sum
   kQueries,     ///< turned heads
@@ -60,7 +61,7 @@ class ActivationArena {
   }
 
  private:
-  static constexpr size_t kScratchCount = 8;
+  static constexpr size_t kScratchCount = 9;
 
   struct Activation {
     int32_t width = 0;

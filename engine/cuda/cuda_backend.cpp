@@ -36,7 +36,8 @@ constexpr int32_t kLogitRowsMax = StepGraphs::kRowsMax;
 /// Samples that a step may have whatever its tokens.
 constexpr int32_t kSamplesMin = 1024;
 
-/// `Stored` is how matrices are kept and what goes into products, but for those in fp8, which Stored = Bf16 may have.
+/// `Stored` is how matrices are kept and what goes into products, but for those in fp8, which Stored = Bf16 may have,
+/// and those in blocks.
 template <typename Stored>
 class CudaBackend final : public Backend {
  public:
@@ -44,9 +45,9 @@ class CudaBackend final : public Backend {
   CudaBackend(std::unique_ptr<Device> owned, Device& device, const CudaOptions& options)
       : owned_(std::move(owned)),
         device_(device),
-        weights_(device, options.element, {.threads = options.load_threads}),
+        weights_(device, {options.element, options.keeps_blocks}, {.threads = options.load_threads}),
         inputs_(device),
-        products_(device, weights_, arena_, options.gemv_rows_max),
+        products_(device, weights_, arena_, options.gemv_rows_max, options.numbers_bytes_max),
         attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
         sampler_(device),
         drawn_tokens_(device) {}
@@ -109,6 +110,10 @@ class CudaBackend final : public Backend {
   /// Of products whose inputs are rows of `width`.
   ScratchNeed columns_for(int32_t rows, int32_t width) const {
     return {Scratch::kColumns, MatrixProducts<Stored>::column_bytes(rows, width)};
+  }
+  /// Of products with the matrix.
+  ScratchNeed numbers_for(int32_t rows, MatrixId matrix) const {
+    return {Scratch::kNumbers, products_.number_bytes(rows, matrix)};
   }
   void sum_over_ranks(float* product, int32_t width);
   void add(ActivationId residual, const float* added, const NormWeight& norm);
@@ -303,7 +308,10 @@ void CudaBackend<Stored>::norm_matmul(ActivationId out, ActivationId in, const R
                                       VectorId bias) {
   const int32_t width = arena_.width(in);
   SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(out) && weights_.matrix(matrix).length == width);
-  if (skips({.uses = {in}, .writes = {out}, .scratch = {columns_for(arena_.tokens_max(), width)}})) return;
+  if (skips({.uses = {in},
+             .writes = {out},
+             .scratch = {columns_for(arena_.tokens_max(), width), numbers_for(arena_.tokens_max(), matrix)}}))
+    return;
   products_.normalize(arena_.data(in), norm_weight(norm), shape_.tokens, matrix, status_);
   products_.multiply(matrix, shape_.tokens, {.out = arena_.data(out), .bias = weights_.values_of(bias)}, status_);
 }
@@ -337,6 +345,7 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
   if (skips({.uses = {residual, in},
              .writes = {},
              .scratch = {columns_for(arena_.tokens_max(), width),
+                         numbers_for(arena_.tokens_max(), matrix),
                          {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * rows * kFloatBytes : 0}}}))
     return;
   products_.take(arena_.data(in), shape_.tokens, matrix, status_);
@@ -373,7 +382,9 @@ void CudaBackend<Stored>::matmul_norm_add(ActivationId residual, ActivationId in
                                           ActivationId product) {
   const int32_t width = arena_.width(in);
   SLUICE_CHECK(weights_.matrix(matrix).rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
-  if (skips({.uses = {residual, in}, .writes = {product}, .scratch = {columns_for(arena_.tokens_max(), width)}}))
+  if (skips({.uses = {residual, in},
+             .writes = {product},
+             .scratch = {columns_for(arena_.tokens_max(), width), numbers_for(arena_.tokens_max(), matrix)}}))
     return;
   products_.take(arena_.data(in), shape_.tokens, matrix, status_);
   products_.multiply(matrix, shape_.tokens, {.out = arena_.data(product)}, status_);
@@ -390,6 +401,7 @@ void CudaBackend<Stored>::norm_gated(ActivationId out, ActivationId in, const Rm
   if (skips({.uses = {in},
              .writes = {out},
              .scratch = {columns_for(arena_.tokens_max(), width),
+                         numbers_for(arena_.tokens_max(), gate_up),
                          {Scratch::kGateUp, int64_t{arena_.tokens_max()} * rows * kFloatBytes}}}))
     return;
   products_.normalize(arena_.data(in), norm_weight(norm), shape_.tokens, gate_up, status_);
@@ -413,6 +425,7 @@ void CudaBackend<Stored>::plan_sampling(ActivationId in, MatrixId head) {
   arena_.plan({.uses = {in},
                .writes = {},
                .scratch = {columns_for(rows, width),
+                           numbers_for(rows, head),
                            {Scratch::kGathered, int64_t{rows} * width * kFloatBytes},
                            {Scratch::kLogits, int64_t{rows} * sampler_room_.vocab_size * kFloatBytes},
                            {Scratch::kCandidates, DeviceSampler::scratch_bytes(sampler_room_)}}});

@@ -108,7 +108,9 @@ class Device {
   /// matrix alone, and older ones don't. A device asks its library for an algorithm before it says yes.
   virtual Status check_products(Element element) const {
     if (element != Element::kFp8) return {};
-    return failed_precondition(description() + " has no products of fp8 with a scale for each row; use bf16");
+    return failed_precondition(description() +
+                               " has no products of fp8 with a scale for each row; "
+                               "use engine.cuda_weights bf16 or stored");
   }
 
   /// Devices that share a model (engine/rank.h), this one among them.

@@ -7,9 +7,26 @@
 
 #include "base/check.h"
 #include "engine/cuda/weight_conversion.h"
+#include "engine/quant_scheme.h"
 #include "engine/stored_tensor.h"
 
 namespace sluice::engine::cuda {
+namespace {
+
+/// The quantised type of all of them, in whole blocks to a row.
+std::optional<TensorType> common_blocks(std::span<const StoredTensor* const> parts) {
+  const TensorType type = parts.front()->type;
+  const bool is_whole = parts.front()->row_length() % traits_of(type).block_elements == 0;
+  const bool is_one = std::ranges::all_of(parts, [type](const StoredTensor* part) { return part->type == type; });
+  return is_quantized(type) && is_whole && is_one ? std::optional(type) : std::nullopt;
+}
+
+/// What the loader makes of a matrix's elements.
+Element loaded_as(const DeviceMatrix& matrix) {
+  return matrix.element == Element::kFp8 ? Element::kBf16 : matrix.element;
+}
+
+}  // namespace
 
 Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> parts) {
   DeviceMatrix matrix;
@@ -21,12 +38,12 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
     rows += tensor->row_count();
   }
   if (rows > std::numeric_limits<int32_t>::max()) return invalid_argument("a matrix has too many rows");
-  SLUICE_RETURN_IF_ERROR(device_.check_products(element_));
+  SLUICE_RETURN_IF_ERROR(device_.check_products(form_.element));
   matrix.rows = static_cast<int32_t>(rows);
-  matrix.element = element_;
-  if (element_ == Element::kFp8 && (rows % kFp8Multiple != 0 || matrix.length % kFp8Multiple != 0)) {
-    matrix.element = Element::kBf16;
-  }
+  matrix.element = form_.element;
+  if (form_.keeps_blocks) matrix.blocks = common_blocks(parts);
+  const bool is_odd = rows % kFp8Multiple != 0 || matrix.length % kFp8Multiple != 0;
+  if (matrix.blocks || is_odd) matrix.element = loaded_as(matrix);
   Unread& unread = unread_.emplace_back();
   unread.matrix = matrices_.size();
   for (const StoredTensor* tensor : parts) {
@@ -39,16 +56,15 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
 
 void DeviceWeights::keep_table(MatrixId id) {
   DeviceMatrix& matrix = matrices_.at(static_cast<size_t>(id.index));
-  if (matrix.element == Element::kFp8) matrix.element = Element::kBf16;
+  matrix.element = loaded_as(matrix);
+  matrix.blocks.reset();
 }
 
 Status DeviceWeights::allocate() {
   for (DeviceMatrix& matrix : matrices_) {
-    const int64_t bytes = int64_t{matrix.rows} * matrix.length * element_bytes(matrix.element);
-    SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, bytes, "weights"));
+    SLUICE_ASSIGN_OR_RETURN(matrix.elements, DeviceBuffer::allocate(device_, matrix.kept_bytes(), "weights"));
     if (matrix.element != Element::kFp8) continue;
-    const int64_t scale_bytes = matrix.rows * static_cast<int64_t>(sizeof(float));
-    SLUICE_ASSIGN_OR_RETURN(matrix.scales, DeviceBuffer::allocate(device_, scale_bytes, "weights"));
+    SLUICE_ASSIGN_OR_RETURN(matrix.scales, DeviceBuffer::allocate(device_, matrix.scale_bytes(), "weights"));
   }
   return {};
 }
@@ -56,10 +72,12 @@ Status DeviceWeights::allocate() {
 namespace {
 
 /// The tensors of a matrix one below the other, from `to` on.
-void add_copies(std::span<const StoredTensor> parts, std::byte* to, Element element, std::vector<WeightCopy>& copies) {
+void add_copies(std::span<const StoredTensor> parts, const DeviceMatrix& matrix, std::byte* to,
+                std::vector<WeightCopy>& copies) {
   for (const StoredTensor& tensor : parts) {
-    copies.push_back({.tensor = tensor, .to = to});
-    to += tensor.row_count() * tensor.row_length() * element_bytes(element);
+    copies.push_back({.tensor = tensor, .to = to, .keeps_bytes = matrix.blocks.has_value()});
+    const int64_t elements = tensor.row_count() * tensor.row_length();
+    to += matrix.blocks ? tensor.bytes() : elements * element_bytes(loaded_as(matrix));
   }
 }
 
@@ -78,9 +96,9 @@ Status DeviceWeights::finish(const UnreadWatch& watch) {
   std::vector<WeightCopy> copies;
   for (const Unread& unread : std::span(unread_.begin(), rounded)) {
     const DeviceMatrix& matrix = matrices_[unread.matrix];
-    add_copies(unread.parts, matrix.elements.as<std::byte>(), matrix.element, copies);
+    add_copies(unread.parts, matrix, matrix.elements.as<std::byte>(), copies);
   }
-  SLUICE_RETURN_IF_ERROR(load(copies, element_ == Element::kFp8 ? Element::kBf16 : element_, watch));
+  SLUICE_RETURN_IF_ERROR(load(copies, form_.element == Element::kFp8 ? Element::kBf16 : form_.element, watch));
   DeviceBuffer staging;
   for (auto begin = rounded; begin != unread_.end();) {
     int64_t bytes = 0;
@@ -120,8 +138,9 @@ Status DeviceWeights::load_rounded(std::span<const Unread> group, DeviceBuffer& 
   std::vector<WeightCopy> copies;
   auto* to = staging.as<std::byte>();
   for (const Unread& unread : group) {
-    add_copies(unread.parts, to, Element::kBf16, copies);
-    to += bf16_bytes(matrices_[unread.matrix]);
+    const DeviceMatrix& matrix = matrices_[unread.matrix];
+    add_copies(unread.parts, matrix, to, copies);
+    to += bf16_bytes(matrix);
   }
   SLUICE_RETURN_IF_ERROR(load(copies, Element::kBf16, watch));
   auto* from = staging.as<std::byte>();

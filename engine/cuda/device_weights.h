@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,21 +10,25 @@
 #include "engine/cuda/device.h"
 #include "engine/cuda/weight_loader.h"
 #include "engine/cuda/weight_pieces.h"
+#include "engine/tensor_type.h"
 
 namespace sluice::engine::cuda {
 
 struct DeviceMatrix {
   int32_t rows = 0;
   int32_t length = 0;
-  int32_t parts = 0;  ///< tensors that it is made of
-  Element element = Element::kBf16;
-  DeviceBuffer elements;  // [rows, length]
-  DeviceBuffer scales;    // float [rows] of kFp8, else none
+  int32_t parts = 0;                 ///< tensors that it is made of
+  Element element = Element::kBf16;  ///< what products with it take; it is kept so unless it has blocks
+  std::optional<TensorType> blocks;  ///< the quantised type that it is kept in
+  DeviceBuffer elements;             // [rows, length], or its blocks [rows, length / elements of a block] as files do
+  DeviceBuffer scales;               // float [rows] of kFp8, else none
 
-  int64_t bytes() const {
-    const int64_t scale_bytes = element == Element::kFp8 ? static_cast<int64_t>(sizeof(float)) : 0;
-    return rows * (length * element_bytes(element) + scale_bytes);
+  int64_t kept_bytes() const {
+    const int64_t count = int64_t{rows} * length;
+    return blocks ? tensor_bytes(*blocks, count) : count * element_bytes(element);
   }
+  int64_t scale_bytes() const { return element == Element::kFp8 ? rows * static_cast<int64_t>(sizeof(float)) : 0; }
+  int64_t bytes() const { return kept_bytes() + scale_bytes(); }
 };
 
 struct DeviceVector {
@@ -31,9 +36,16 @@ struct DeviceVector {
   DeviceBuffer values;  // float [length]
 };
 
-/// A model's weights in device memory, all matrices of one element type whatever the files keep them in. Matrices have
-/// their memory when allocate() returns and their elements when finish() does: files are read in their own order, once
-/// all that is wanted of them is known.
+/// What matrices are kept in.
+struct WeightForm {
+  Element element = Element::kBf16;
+  /// Those whose tensors are all of one quantised type stay as they are stored, byte for byte, instead. Not those of
+  /// several types or of floats, and not tables that tokens are looked up in (keep_table), also where one is the head.
+  bool keeps_blocks = false;
+};
+
+/// A model's weights in device memory. Matrices have their memory when allocate() returns and their elements when
+/// finish() does: files are read in their own order, once all that is wanted of them is known.
 ///
 /// In kFp8 each row is rounded to e4m3 with a scale of its own. Two kinds of matrices stay bf16: those whose rows or
 /// length are no multiple of kFp8Multiple, and tables that tokens are looked up in (keep_table). A head that is such a
@@ -42,8 +54,8 @@ struct DeviceVector {
 class DeviceWeights {
  public:
   /// The device outlives it.
-  DeviceWeights(Device& device, Element element, const WeightLoaderOptions& loading = {})
-      : device_(device), element_(element), loading_(loading) {}
+  DeviceWeights(Device& device, const WeightForm& form, const WeightLoaderOptions& loading = {})
+      : device_(device), form_(form), loading_(loading) {}
 
   /// The tensors one below the other; what they lend outlives finish(). INVALID_ARGUMENT for one that is no matrix or
   /// has another row length than the first, FAILED_PRECONDITION when the device has no products of the element.
@@ -76,7 +88,7 @@ class DeviceWeights {
   Status load_rounded(std::span<const Unread> group, DeviceBuffer& staging, const UnreadWatch& watch);
 
   Device& device_;
-  const Element element_;
+  const WeightForm form_;
   const WeightLoaderOptions loading_;
   std::vector<DeviceMatrix> matrices_;
   std::vector<DeviceVector> vectors_;

@@ -12,7 +12,7 @@ Status FragmentPlacer::prepare(std::span<const WeightPiece> pieces) {
   int64_t bytes = stored_.bytes();
   for (const WeightPiece& piece : pieces) {
     for (const WeightFragment& fragment : piece.fragments) {
-      if (!is_stored_as(fragment.copy->tensor.type, element_)) bytes = std::max(bytes, fragment.bytes);
+      if (!is_at_once(*fragment.copy)) bytes = std::max(bytes, fragment.bytes);
     }
   }
   if (bytes == stored_.bytes()) return {};
@@ -20,19 +20,25 @@ Status FragmentPlacer::prepare(std::span<const WeightPiece> pieces) {
   return {};
 }
 
+/// Whether the bytes are on the device as they are stored.
+bool FragmentPlacer::is_at_once(const WeightCopy& copy) const {
+  return copy.keeps_bytes || is_stored_as(copy.tensor.type, element_);
+}
+
 std::byte* FragmentPlacer::destination(const WeightFragment& fragment) const {
+  if (is_at_once(*fragment.copy)) return fragment.copy->to + fragment.first_byte;
   const TensorTypeTraits traits = traits_of(fragment.copy->tensor.type);
   const int64_t first = fragment.first_byte / traits.block_bytes * traits.block_elements;
   return fragment.copy->to + first * element_bytes(element_);
 }
 
 std::byte* FragmentPlacer::room(const WeightFragment& fragment) const {
-  return is_stored_as(fragment.copy->tensor.type, element_) ? destination(fragment) : stored_.as<std::byte>();
+  return is_at_once(*fragment.copy) ? destination(fragment) : stored_.as<std::byte>();
 }
 
 Status FragmentPlacer::place(const WeightFragment& fragment) {
+  if (is_at_once(*fragment.copy)) return {};
   const StoredTensor& tensor = fragment.copy->tensor;
-  if (is_stored_as(tensor.type, element_)) return {};
   const TensorTypeTraits traits = traits_of(tensor.type);
   const StoredElements stored{.type = tensor.type,
                               .data = stored_.as<void>(),

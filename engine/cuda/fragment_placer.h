@@ -9,8 +9,8 @@
 
 namespace sluice::engine::cuda {
 
-/// Puts fragments where they belong on a device whose matrices are of one element type: at once where the files have
-/// them so, else by way of memory for their stored form and a conversion.
+/// Puts fragments where they belong on a device whose matrices are of one element type, or keep their bytes: at once
+/// where the files have them so, else by way of memory for their stored form and a conversion.
 class FragmentPlacer {
  public:
   /// The device outlives it.
@@ -25,6 +25,7 @@ class FragmentPlacer {
   Status place(const WeightFragment& fragment);
 
  private:
+  bool is_at_once(const WeightCopy& copy) const;
   std::byte* destination(const WeightFragment& fragment) const;
 
   Device& device_;

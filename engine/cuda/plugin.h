@@ -46,8 +46,9 @@ struct Plugin {
   /// The devices in CUDA's order, as "NVIDIA H200, 139 GiB". FAILED_PRECONDITION when CUDA finds no driver or no
   /// device.
   Result<std::vector<std::string>> (*devices)();
-  /// Backends that own their devices. FAILED_PRECONDITION for a device without what the kernels need, and for several
-  /// when there is no NCCL here; otherwise what NCCL has against connecting them.
+  /// Backends that own their devices. FAILED_PRECONDITION for a device without what the kernels need or without
+  /// products of backend.element, and for several when there is no NCCL here; otherwise what NCCL has against
+  /// connecting them.
   Result<RankBackends> (*open)(const PluginOptions& options);
 };
 

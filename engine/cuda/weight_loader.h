@@ -17,10 +17,10 @@ struct WeightLoaderOptions {
   FileReaderOptions reading = {};
 };
 
-/// Brings tensors to a device whose matrices are of `element`: threads read pieces in the files' order into pinned
-/// memory while the device copies those before them. What the files have in another form than the device goes there as
-/// it is and is converted there, and rows that a device can make are made there, so this machine's cores do nothing but
-/// read. The device is used by the caller's thread alone.
+/// Brings tensors to a device, as `element`s but where a copy keeps its bytes: threads read pieces in the files' order
+/// into pinned memory while the device copies those before them. What the files have in another form than the device
+/// goes there as it is and is converted there, and rows that a device can make are made there, so this machine's cores
+/// do nothing but read. The device is used by the caller's thread alone.
 ///
 /// Returns when all is there or something fails; then what the device has of it is undefined. A failure to read names
 /// the file. `watch` is told on the caller's thread.

@@ -12,7 +12,8 @@ namespace sluice::engine::cuda {
 /// A tensor on its way to a device. What it lends outlives this.
 struct WeightCopy {
   StoredTensor tensor;
-  std::byte* to = nullptr;  ///< device memory for all of its elements
+  std::byte* to = nullptr;   ///< device memory for all of its elements
+  bool keeps_bytes = false;  ///< they stay in the form that they are stored in, whatever the others become
 };
 
 /// Whole blocks of one tensor.

@@ -107,7 +107,7 @@ TEST_F(Fp8Products, TakeWeightsRoundedRowByRow) {
   const StoredTensor parts[] = {tensor_of(first, kLength), tensor_of(second, kLength)};
   const StoredTensor* const pointers[] = {&parts[0], &parts[1]};
 
-  DeviceWeights weights(device_, Element::kFp8);
+  DeviceWeights weights(device_, {.element = Element::kFp8});
   const MatrixId id = weights.add_matrix(pointers).value();
   ASSERT_TRUE(weights.allocate().ok());
   int64_t unread = weights.unread_bytes();
@@ -134,7 +134,7 @@ TEST_F(Fp8Products, LeaveTablesAndOddMatricesInBf16) {
   const StoredTensor even = tensor_of(even_values, 48);
   const StoredTensor odd_rows = tensor_of(values, 48);    // 40
   const StoredTensor odd_length = tensor_of(values, 40);  // 48 rows
-  DeviceWeights weights(device_, Element::kFp8);
+  DeviceWeights weights(device_, {.element = Element::kFp8});
   const StoredTensor* const each[] = {&even, &even, &odd_rows, &odd_length};
   std::vector<MatrixId> ids;
   for (const StoredTensor* const& tensor : each) ids.push_back(weights.add_matrix({&tensor, 1}).value());
@@ -155,13 +155,15 @@ TEST_F(Fp8Products, LeaveTablesAndOddMatricesInBf16) {
 
 TEST_F(Fp8Products, AreRefusedByADeviceWithoutThem) {
   FailingDevice other(device_, 1000);  // which has what any device has
-  DeviceWeights weights(other, Element::kFp8);
+  DeviceWeights weights(other, {.element = Element::kFp8});
   const auto values = random_.numbers<float>(16 * 16);
   const StoredTensor tensor = tensor_of(values, 16);
   const StoredTensor* const part = &tensor;
   const auto refused = weights.add_matrix({&part, 1});
   EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.status().message(), testing::HasSubstr("no products of fp8 with a scale for each row; use bf16"));
+  EXPECT_THAT(
+      refused.status().message(),
+      testing::HasSubstr("no products of fp8 with a scale for each row; use engine.cuda_weights bf16 or stored"));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST(CudaModelLoading, TellsItsProgressToTheLastByteWhenItIsRead) {
 TEST(CudaModelLoading, LeavesTensorsUnreadUntilItIsFinished) {
   const auto checkpoint = Checkpoint::open(tiny("llama")).value();
   HostDevice device(kRoomy);
-  DeviceWeights weights(device, Element::kBf16);
+  DeviceWeights weights(device, {});
   const StoredTensor* const tensor = checkpoint->tensors().find_tensor("blk.0.ffn_up.weight");
   ASSERT_TRUE(weights.add_matrix({{tensor}}).ok());
   ASSERT_TRUE(weights.allocate().ok());

@@ -124,6 +124,10 @@ TEST(Config, TakesOnlyKnownChoices) {
   for (const char* const value : {"auto", "portable", "avx2", "avx512", "amx"})
     EXPECT_EQ(fault_of([&](Config& c) { c.engine.cpu_isa = value; }), "");
   EXPECT_EQ(fault_of([](Config& c) { c.engine.cpu_isa = "sse2"; }), "engine.cpu_isa");
+  for (const char* const value : {"bf16", "fp8", "stored"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.engine.cuda_weights = value; }), "") << value;
+  for (const char* const value : {"", "auto", "BF16", "f32"})
+    EXPECT_EQ(fault_of([&](Config& c) { c.engine.cuda_weights = value; }), "engine.cuda_weights") << value;
   for (const char* const value : {"f32", "f16", "bf16", "int8", "fp8"})
     EXPECT_EQ(fault_of([&](Config& c) { c.kv.dtype = value; }), "");
   EXPECT_EQ(fault_of([](Config& c) { c.kv.dtype = "f64"; }), "kv.dtype");

@@ -29,6 +29,7 @@ Result<RankBackends> open(const PluginOptions& options) {
   for (int32_t rank = 0; rank < options.device_count; ++rank) {
     SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, CudaDevice::open(options.ordinal + rank, options.products,
                                                                              {.ranks = ranks.get(), .index = rank}));
+    SLUICE_RETURN_IF_ERROR(device->check_products(options.backend.element));  // before weights are read
     devices.push_back(std::move(device));
   }
   if (ranks != nullptr) SLUICE_RETURN_IF_ERROR(make_first_sums(devices, kFirstSumsMax, *ranks));
