@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # All parts together: whoever waits for ten minutes has some left.
 WHOLE_S = 470
 BATCHES = (1, 8, 32, 128, 256)
+# Rows for which a GPU reads weights as they are stored, and a number for which it makes bf16 of them.
+STORED_BATCHES = (1, 4, 8, 32)
 PROMPT_TOKENS = 512
 OUTPUT_TOKENS = 128
 # A few tests of each kernel: the tools run them a hundred times slower.
@@ -96,29 +98,31 @@ class Check:
             raise Failed(output.strip()[-600:])
         return json.loads(output.strip().splitlines()[-1])
 
-    def speed(self, model):
-        """One daemon, and for each batch one wave of as many requests."""
+    def speed(self, model, batches=BATCHES, stored=None):
+        """One daemon, and for each batch one wave of as many requests. `stored` is a quantised type that the weights have and are kept in."""
 
         def part(deadline):
             self.needs_device()
             settings = {"scheduler.max_running": max(BATCHES), "scheduler.tokens_per_step": 8192, "kv.memory": "50%", "kv.prefix_cache": "false"}
+            if stored:
+                settings["engine.cuda_weights"] = "stored"
             runs = []
-            with Daemon(self.programs, deadline, f"synthetic:{model}", settings) as daemon:
+            with Daemon(self.programs, deadline, f"synthetic:{model}" + (f":{stored}" if stored else ""), settings) as daemon:
                 daemon.bench(deadline, "--concurrency", 2, "--requests", 4, "--prompt-tokens", PROMPT_TOKENS, "--output-tokens", 8)
-                for rows in BATCHES:
+                for rows in batches:
                     try:
-                        runs.append(self.measured(daemon, deadline, model, rows))
+                        runs.append(self.measured(daemon, deadline, model, rows, stored or "bf16"))
                     except Failed as why:
                         raise Failed(f"{rows} rows: {why}", {"batches": runs}) from None
             return {"batches": runs}
 
         return part
 
-    def measured(self, daemon, deadline, model, rows):
+    def measured(self, daemon, deadline, model, rows, weights):
         requests = max(rows, 3)
         run = daemon.bench(deadline, "--concurrency", rows, "--requests", requests, "--warmup", 0, "--prompt-tokens", PROMPT_TOKENS, "--output-tokens", OUTPUT_TOKENS)
         load = {"rows": rows, "prompt_tokens": PROMPT_TOKENS, "output_tokens": OUTPUT_TOKENS}
-        return shapes.shares(shapes.SHAPES[model], load, run, self.report.figures("ceilings"))
+        return shapes.shares(shapes.SHAPES[model], load, run, self.report.figures("ceilings"), shapes.WEIGHT_BYTES[weights])
 
     def kv_pressure(self, deadline):
         """Four times what the cache holds at a time, and answers that all run to their last token."""
@@ -168,6 +172,7 @@ def run_parts(report, check):
         ("default_model", 30, check.default_model),
         ("speed_8b", 150, check.speed("llama-3.1-8b")),
         ("speed_1b", 90, check.speed("llama-3.2-1b")),
+        ("speed_8b_stored", 60, check.speed("llama-3.1-8b", STORED_BATCHES, "q4_0")),
         ("kv_pressure", 60, check.kv_pressure),
         ("memcheck", 60, check.sanitizer("memcheck")),
         ("racecheck", 60, check.sanitizer("racecheck")),

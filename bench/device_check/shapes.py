@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """As in the model's config.json; weights, keys and values take two bytes an element."""
+    """As in the model's config.json; keys and values take two bytes an element."""
 
     layers: int
     width: int
@@ -21,6 +21,8 @@ SHAPES = {
     "llama-3.1-8b": Shape(32, 4096, 14336, 32, 8, 128, 128256),
 }
 ELEMENT_BYTES = 2
+# Of an element of a matrix, by the type that it is kept in; 32 elements of Q4_0 share a half.
+WEIGHT_BYTES = {"bf16": 2, "q4_0": 18 / 32}
 
 
 def layer_weights(shape):
@@ -37,9 +39,9 @@ def kv_bytes_per_token(shape):
     return shape.layers * 2 * shape.kv_heads * shape.head_dim * ELEMENT_BYTES
 
 
-def decode_bytes(shape, rows, context):
+def decode_bytes(shape, rows, context, weight_bytes=ELEMENT_BYTES):
     """A step of `rows` sequences of `context` tokens each reads the weights once, but for the embedding, and all keys and values."""
-    weights = (layer_weights(shape) + head_weights(shape)) * ELEMENT_BYTES
+    weights = (layer_weights(shape) + head_weights(shape)) * weight_bytes
     return weights + rows * context * kv_bytes_per_token(shape)
 
 
@@ -55,7 +57,7 @@ def prefill_flops(shape, tokens):
     return 2 * layer_weights(shape) * tokens + attention + 2 * head_weights(shape)
 
 
-def shares(shape, load, run, ceilings):
+def shares(shape, load, run, ceilings, weight_bytes=ELEMENT_BYTES):
     """What a measured run comes to. `load` has rows, prompt and output tokens; `run` is sluice-bench's JSON; of the ceilings some may be missing.
 
     A step's time is the median gap between tokens: once all prompts are computed every step has all rows.
@@ -69,7 +71,7 @@ def shares(shape, load, run, ceilings):
         "tpot_ms_p50": run["tpot_ms"]["p50"],
         "itl_ms_p50": run["itl_ms"]["p50"],
         "output_tokens_per_second": run["output_tokens_per_second"],
-        "bytes_per_step": decode_bytes(shape, load["rows"], context),
+        "bytes_per_step": decode_bytes(shape, load["rows"], context, weight_bytes),
         "flops_per_step": decode_flops(shape, load["rows"], context),
         "bandwidth_share": None,
         "decode_flops_share": None,

@@ -32,6 +32,7 @@ class Shapes(unittest.TestCase):
         self.assertAlmostEqual(shapes.decode_bytes(shape, 0, 0) / 1e9, 15.0, delta=0.05)
         self.assertAlmostEqual(shapes.decode_bytes(shape, 32, 1024) / 1e9, 19.3, delta=0.05)
         self.assertAlmostEqual(shapes.decode_bytes(shape, 256, 1024) / 1e9, 49.4, delta=0.05)
+        self.assertAlmostEqual(shapes.decode_bytes(shape, 0, 0, shapes.WEIGHT_BYTES["q4_0"]) / 1e9, 4.22, delta=0.01)
 
     def test_operations_are_two_for_each_weight_and_row(self):
         shape = shapes.SHAPES["llama-3.1-8b"]
@@ -240,6 +241,9 @@ class WholeRuns(unittest.TestCase):
         self.assertEqual(code, 0, parts)
         self.assertEqual([batch["rows"] for batch in parts["speed_8b"]["figures"]["batches"]], [1, 8, 32, 128, 256])
         self.assertGreater(parts["speed_8b"]["figures"]["batches"][0]["bandwidth_share"], 0.5)
+        stored = parts["speed_8b_stored"]["figures"]["batches"]
+        self.assertEqual([batch["rows"] for batch in stored], [1, 4, 8, 32])
+        self.assertLess(stored[0]["bytes_per_step"], 0.3 * parts["speed_8b"]["figures"]["batches"][0]["bytes_per_step"])
         self.assertEqual(parts["kv_pressure"]["figures"]["preemptions"], 0)
         self.assertEqual(parts["default_model"]["result"], "skipped")
         self.assertIn("SLUICE_MODELS", parts["default_model"]["reason"])
