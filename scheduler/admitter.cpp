@@ -13,7 +13,7 @@ constexpr int32_t kSpareFrom = 8;   // rows from which one can be kept free: wit
 
 }  // namespace
 
-std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jammed) {
+std::optional<Start> Admitter::next(const SchedulerConfig& limits) {
   if (parts_.queue.empty()) return std::nullopt;
   head_.reset();
   int32_t passers = 0;
@@ -23,7 +23,7 @@ std::optional<Start> Admitter::next(const SchedulerConfig& limits, bool is_jamme
     if (passers == kPassersMax || looked_at == kLookahead) return std::nullopt;  // no one else may pass
     Start start{.request = request, .sequence = request->first_waiting(), .table = {}};
     const bool needs_nothing = !start.sequence->has_work();
-    const Shortage shortage = needs_nothing ? Shortage::kNone : try_on(limits, is_jammed, start, request->tenant());
+    const Shortage shortage = needs_nothing ? Shortage::kNone : try_on(limits, start, request->tenant());
     request->set_shortage(shortage);
     if (shortage == Shortage::kNone && !head_) return start;
     if (shortage == Shortage::kRows) return std::nullopt;
@@ -57,7 +57,7 @@ Shortage Admitter::fitting(const SchedulerConfig& limits, Sequence& sequence, in
 }
 
 /// Tries the sequence on, with the blocks it can share, and takes it off again if it does not fit.
-Shortage Admitter::try_on(const SchedulerConfig& limits, bool is_jammed, Start& start, int32_t tenant) {
+Shortage Admitter::try_on(const SchedulerConfig& limits, Start& start, int32_t tenant) {
   if (const Shortage shortage = fitting(limits, *start.sequence, tenant); shortage != Shortage::kNone) return shortage;
   kvcache::SharedBlockPool& pool = parts_.pool;
   const Sequence& sequence = *start.sequence;
@@ -76,7 +76,7 @@ Shortage Admitter::try_on(const SchedulerConfig& limits, bool is_jammed, Start& 
                                        .shared = counts.shared,
                                        .free = counts.free - to_take,
                                        .growth = pool.growth(),
-                                       .is_jammed = is_jammed},
+                                       .is_jammed = parts_.running.is_jammed()},
                                       parts_.margin.z());
   parts_.running.pop_load();
   if (fits) return Shortage::kNone;
@@ -120,10 +120,10 @@ bool Admitter::may_pass(const SchedulerConfig& limits, const Start& start) {
   return !forecast_.delays(view, load, *head_, *head_steps_);
 }
 
-Admitter::Outlook Admitter::outlook(const SchedulerConfig& limits, bool is_jammed, Sequence& sequence, int32_t tenant) {
+Admitter::Outlook Admitter::outlook(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant) {
   Start start{.request = nullptr, .sequence = &sequence, .table = {}};
   Outlook outlook{.cached_tokens = parts_.sharing.known_blocks(sequence) * parts_.pool.block_size()};
-  outlook.shortage = try_on(limits, is_jammed, start, tenant);
+  outlook.shortage = try_on(limits, start, tenant);
   take_off(start);
   if (outlook.shortage == Shortage::kNone) return outlook;
   const SequenceLoad load = load_of(sequence, start.table, parts_.lengths.entry_of(tenant), parts_.pool);

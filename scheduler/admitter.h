@@ -46,7 +46,7 @@ class Admitter {
 
   /// The next to start, if there is one; the running rows' loads are measured. Requests that were looked at know what
   /// they lack.
-  std::optional<Start> next(const SchedulerConfig& limits, bool is_jammed);
+  std::optional<Start> next(const SchedulerConfig& limits);
 
   /// For telling, not for deciding: what a sequence lacks now if it were the first in the queue, and in how many steps
   /// it could start.
@@ -55,13 +55,13 @@ class Admitter {
     int32_t steps = 0;
     int32_t cached_tokens = 0;
   };
-  Outlook outlook(const SchedulerConfig& limits, bool is_jammed, Sequence& sequence, int32_t tenant);
+  Outlook outlook(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant);
 
  private:
   /// Sequences that one tenant may have running when the next starts, 0: any number.
   int32_t running_per_tenant(const SchedulerConfig& limits) const;
   Shortage fitting(const SchedulerConfig& limits, Sequence& sequence, int32_t tenant);
-  Shortage try_on(const SchedulerConfig& limits, bool is_jammed, Start& start, int32_t tenant);
+  Shortage try_on(const SchedulerConfig& limits, Start& start, int32_t tenant);
   void take_off(Start& start);
   bool is_prefix_pending(const Sequence& sequence) const;
   StartView start_view(const SchedulerConfig& limits) const;

@@ -36,6 +36,10 @@ bool RunningRows::release_until(uint64_t step) {
   return std::erase_if(kept_, [step](const Kept& kept) { return kept.step <= step; }) > 0;
 }
 
+bool RunningRows::is_jammed() const {
+  return std::ranges::any_of(rows_, [](const RunningRow& row) { return row.sequence->is_paused(); });
+}
+
 void RunningRows::measure(const kvcache::SharedBlockPool& pool) {
   loads_.clear();
   for (const RunningRow& row : rows_) {

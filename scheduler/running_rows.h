@@ -31,6 +31,8 @@ class RunningRows {
 
   const std::vector<RunningRow>& rows() const { return rows_; }
   int32_t count() const { return static_cast<int32_t>(rows_.size()); }
+  /// Somebody is paused now.
+  bool is_jammed() const;
 
   /// Takes the loads anew from the sequences.
   void measure(const kvcache::SharedBlockPool& pool);

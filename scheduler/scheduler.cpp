@@ -101,7 +101,7 @@ Explanation Scheduler::explain(const Submission& submission) {
   running_.measure(pool_);
   const int32_t tenant = tenants_.enter(submission.tenant);
   Sequence sequence(submission, 0);
-  const Admitter::Outlook outlook = admitter_.outlook(limits_, slicer_.is_jammed(), sequence, tenant);
+  const Admitter::Outlook outlook = admitter_.outlook(limits_, sequence, tenant);
   explanation.cached_tokens = outlook.cached_tokens;
   explanation.shortage = outlook.shortage;
   const bool are_others_first = queue_.has_before(submission.priority);
@@ -219,7 +219,7 @@ void Scheduler::admit_waiting(TimePoint now) {
   const bool is_another = std::exchange(last_first_, first->arrival_number()) != first->arrival_number();
   if (!is_admission_due_ && !is_another && step_count_ % kAdmissionSteps != 0) return;
   is_admission_due_ = false;
-  while (std::optional<Start> start = admitter_.next(limits_, slicer_.is_jammed())) {
+  while (std::optional<Start> start = admitter_.next(limits_)) {
     if (start->sequence->has_work()) {
       admit(std::move(*start));
     } else {

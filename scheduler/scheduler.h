@@ -96,8 +96,6 @@ class Scheduler {
   /// step. Only if may_plan(). The plan is good until commit or fail_step. Where it is empty there is nothing to
   /// commit: nothing runs and nothing waits, or nobody can go on before the step under way is committed.
   const StepPlan& plan(TimePoint now);
-  /// A step is planned and not committed.
-  bool has_open_step() const { return !steps_.empty(); }
   /// `output` is of the batch built from `plan`, the oldest that was not committed. Its counts stay as they are until
   /// the plan after next.
   void commit(const StepPlan& plan, engine::StepOutput output, TimePoint now);

@@ -72,6 +72,8 @@ class Sequence {
   bool is_slow() const { return is_slow_; }
   void set_slow(bool slow) { is_slow_ = slow; }
   bool was_paused() const { return was_paused_; }
+  /// It was left out of the last step that has begun.
+  bool is_paused() const { return pause_began_.has_value(); }
   TimePoint last_token() const { return ledger_.last_token; }
 
   /// waiting -> running, with the blocks of its prompt, of which the first `cached_tokens` tokens are in the cache.

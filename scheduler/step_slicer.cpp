@@ -57,7 +57,6 @@ void StepSlicer::slice_decodes(RunningRows& running, TimePoint now, StepPlan& pl
   }
   plan.decode_rows = static_cast<int32_t>(plan.slices.size());
   plan.paused_rows = static_cast<int32_t>(plan.paused.size());
-  is_jammed_ = plan.paused_rows > 0;
 }
 
 bool StepSlicer::is_held_back(const Sequence& sequence, TimePoint now) {

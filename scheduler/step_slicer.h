@@ -28,9 +28,6 @@ class StepSlicer {
   /// plan stays empty, and nobody is paused.
   void slice(RunningRows& running, const SchedulerConfig& limits, TimePoint now, StepPlan& plan);
 
-  /// Somebody was left out of the last step.
-  bool is_jammed() const { return is_jammed_; }
-
  private:
   struct Chunk {
     Sequence* sequence = nullptr;
@@ -60,7 +57,6 @@ class StepSlicer {
   uint64_t step_ = 0;
   uint64_t last_admission_ = 0;  // what the throttle last saw
   int32_t last_row_count_ = 0;   // the same
-  bool is_jammed_ = false;
 };
 
 }  // namespace sluice::scheduler

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +79,69 @@ TEST(Adaptive, KnowsThatWhoSharesGivesBackLess) {
   EXPECT_EQ(running_with(272), 2);
   EXPECT_EQ(running_with(208), 3) << "its 13 are there after X, and with its own block Y finds 15";
   rig.finish();
+}
+
+/// A has 9 blocks and ends with its token number `cap`; B has the 8 others, and after its 6th token can't go on without
+/// another one. C waits, and is admitted only where nobody is paused: its cap and B's don't fit together, though
+/// answers are known to end at once. Steps are planned ahead, and committed with made-up tokens.
+class AdaptiveAhead : public ::testing::Test {
+ protected:
+  static SchedulerConfig careless_config() {
+    SchedulerConfig config = small_config(64, 100);
+    config.pause_target = 0.5;  // the margin is soon 0, so means alone decide
+    return config;
+  }
+  void begin(int32_t cap) {
+    for (uint64_t id = 1; id <= 60; ++id) rig_.submit(ending_after(id, 4, 12, 1));
+    rig_.finish();
+    for (int i = 0; i < 20; ++i) rig_.tick();  // until lengths are estimated anew
+    rig_.submit(make_submission(101, 36 - cap, cap));
+    rig_.submit(make_submission(102, 27, 30));
+    rig_.submit(make_submission(103, 4, 40));
+    under_way_ = &plan();
+  }
+  const StepPlan& plan() { return rig_.scheduler_.plan(rig_.clock_.now()); }
+  /// Ends the step under way.
+  void commit() {
+    engine::StepOutput output;
+    output.samples.resize(static_cast<size_t>(under_way_->samples));
+    rig_.clock_.advance(std::chrono::milliseconds(10));
+    rig_.scheduler_.commit(*under_way_, std::move(output), rig_.clock_.now());
+  }
+  /// Plans so many steps, each while the one before it is under way.
+  void go_ahead(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const StepPlan& next = plan();
+      ASSERT_FALSE(next.empty());
+      commit();
+      under_way_ = &next;
+    }
+  }
+
+  SchedulerRig rig_{careless_config(), 17, 4};
+  const StepPlan* under_way_ = nullptr;
+};
+
+TEST_F(AdaptiveAhead, NobodyIsPausedWhereAPlanIsEmptyOnlyUntilTheStepUnderWayIsOver) {
+  begin(6);
+  go_ahead(5);
+  ASSERT_EQ(under_way_->decode_rows, 2);
+  ASSERT_TRUE(plan().empty()) << "A draws its last token, and B waits for A's blocks";
+  commit();
+  EXPECT_EQ(plan().decode_rows, 1);
+  EXPECT_EQ(rig_.scheduler_.totals().pauses, 0U);
+  EXPECT_EQ(rig_.scheduler_.running_count(), 2) << "C is beside B";
+}
+
+TEST_F(AdaptiveAhead, NobodyMoreIsAdmittedRightAfterAStepThatLeftSomebodyOut) {
+  begin(7);
+  go_ahead(6);
+  ASSERT_EQ(under_way_->paused_rows, 1);
+  ASSERT_TRUE(plan().empty());
+  commit();
+  EXPECT_EQ(plan().decode_rows, 1);
+  EXPECT_EQ(rig_.scheduler_.totals().pauses, 1U);
+  EXPECT_EQ(rig_.scheduler_.running_count(), 1) << "B had no row in the last step";
 }
 
 class EveryPolicy : public ::testing::TestWithParam<std::string> {};

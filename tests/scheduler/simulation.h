@@ -76,7 +76,7 @@ class Simulation {
   bool launch_next();
   bool may_launch_another() const;
   void collect_oldest();
-  void check_end() const;
+  void check_end();
 
   std::mt19937_64 random_;
   const bool changes_policy_;
