@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "scheduler/step_failures.h"
 #include "scheduler/step_stats.h"
 #include "scheduler/step_timeline.h"
 
@@ -58,6 +59,7 @@ struct LoopStats {
   std::atomic<uint64_t> last_step_ns{0};  ///< duration of the last step
   StepStats step;
   StepTimeline timeline;  ///< the last steps, one by one
+  StepFailures failures;
 };
 
 }  // namespace sluice::scheduler

@@ -106,6 +106,7 @@ Result<engine::StepOutput> ServingLoop::await(const Launched& step) {
   if (launched_.size() > 1) launched_[1].began = ended;
   stats_.last_step_ns.store(static_cast<uint64_t>(took.count()), kRelaxed);
   if (output.ok()) {
+    stats_.failures.note_success();
     stats_.step.note(*step.plan, static_cast<int64_t>(output->samples.size()), costs_, took, step.predicted);
   }
   stats_.steps.fetch_add(1, kRelaxed);
@@ -113,6 +114,7 @@ Result<engine::StepOutput> ServingLoop::await(const Launched& step) {
 }
 
 void ServingLoop::fail(const Status& status) {
+  stats_.failures.note_failure(status.message());
   // Until they are collected, steps that were launched besides write to their blocks.
   for (; !launched_.empty(); launched_.pop_back()) static_cast<void>(executor_.collect());
   scheduler_.fail_step(internal_error("the engine failed: " + status.message()), clock_.now());

@@ -26,7 +26,8 @@ namespace sluice::scheduler {
 /// A step's time is what the device took for it: from its launch, or from the end of the step before it if that came
 /// later, to its end as the loop sees it.
 ///
-/// A failed step fails every request with INTERNAL. The loop goes on: a later request gets its own try.
+/// A failed step fails every request with INTERNAL, and LoopStats tells of it. The loop goes on: a later request gets
+/// its own try, also when many steps have failed in a row, for only so a backend that is well again shows itself.
 class ServingLoop {
  public:
   /// Everything is lent and must outlive the loop. The scheduler is fresh.

@@ -150,6 +150,8 @@ ROWS = [
               quantiles("sluice_step_predicted_ratio")),
         graph("Serving loop", "Age of its current turn, and the age at which the daemon is unhealthy.",
               [(each("max", "sluice_tick_age_seconds"), "age, {{instance}}"), (each("max", "sluice_stall_timeout_seconds"), "limit, {{instance}}")], "s"),
+        graph("Failed steps", "Per second, and how many in a row: from 3 on the daemon is unhealthy.",
+              [(rate("sluice_failed_steps_total", "instance"), "failed, {{instance}}"), (each("max", "sluice_failed_steps_in_a_row"), "in a row, {{instance}}")]),
     ]),
     ("Tenants", [
         graph("Requests by tenant", "Ended per second.", [(rate("sluice_tenant_requests_total", "tenant"), "{{tenant}}")], "reqps", stack=True),

@@ -148,6 +148,7 @@ std::FILE* error_terminal() {
 App::App(const Config& config, AppEnvironment environment)
     : config_(config),
       environment_(std::move(environment)),
+      health_teller_([this](bool serving) { set_serving(serving); }, environment_.logger),
       live_page_(environment_.clock, environment_.version, [this] { return readiness_.load(); }) {}
 
 App::~App() {
@@ -283,7 +284,7 @@ std::vector<HttpRoute> App::observation_routes() {
                                .health =
                                    [this] {
                                      const ServingCore* core = observed_.load();
-                                     return core == nullptr ? Health::kHealthy : core->health();
+                                     return core == nullptr ? Health() : core->health();
                                    },
                                .readiness = [this] { return readiness_.load(); }});
 }
@@ -311,7 +312,7 @@ std::string App::ready_line() const {
 }
 
 void App::update() {
-  update_health();
+  health_teller_.tell(core_->health());
   if (!config_.security.has_tls() || tls_times(config_.security) == tls_times_) return;
   tls_times_ = tls_times(config_.security);
   reload_tls();
@@ -324,18 +325,6 @@ void App::reload_tls() {
   }
   http_server_->set_tls(*tls);
   environment_.logger.info("read the TLS files again");
-}
-
-void App::update_health() {
-  const Health health = core_->health();
-  if (health == told_health_) return;
-  told_health_ = health;
-  set_serving(health == Health::kHealthy);
-  if (health == Health::kHealthy) {
-    environment_.logger.info("the serving loop makes progress again");
-  } else {
-    environment_.logger.error("the serving loop is stalled: a turn of it runs for longer than server.stall_timeout_ms");
-  }
 }
 
 void App::reload() {

@@ -20,6 +20,7 @@
 #include "server/config.h"
 #include "server/grpc_server.h"
 #include "server/grpc_services.h"
+#include "server/health_teller.h"
 #include "server/http_api.h"
 #include "server/http_front.h"
 #include "server/http_server.h"
@@ -63,7 +64,7 @@ class App {
   const ListenAddress& http_address() const { return http_server_->address(); }
   const ListenAddress& admin_address() const { return admin_server_->address(); }
 
-  /// Tells grpc.health.v1 whether the loop makes progress, and takes up TLS files that have changed; to be called about
+  /// Tells grpc.health.v1 and the log when health changes, and takes up TLS files that have changed; to be called about
   /// once a second while serving.
   void update();
   /// Reads the API keys and TLS files again; what can't be used is logged, and the old ones stay.
@@ -75,7 +76,6 @@ class App {
   Status listen();
   Status open_journal();
   void set_serving(bool serving);
-  void update_health();
   void reload_tls();
   std::vector<HttpRoute> routes();
   std::vector<HttpRoute> observation_routes();
@@ -86,7 +86,7 @@ class App {
 
   const Config config_;
   AppEnvironment environment_;
-  Health told_health_ = Health::kHealthy;
+  HealthTeller health_teller_;
   TlsTimes tls_times_{};
 
   std::atomic<Readiness> readiness_{Readiness::kLoading};

@@ -90,7 +90,7 @@ HttpResponse LivePage::answer(const HttpRequest& request) const {
   const LiveMoment moment{.now = clock_.now(), .began = began_, .readiness = readiness_()};
   if (const LiveFront* const front = front_.load(); front != nullptr)
     return json_response(live_status(*front, moment, *since));
-  return json_response({{"state", state_name(moment.readiness, Health::kHealthy)}, {"version", version_}});
+  return json_response({{"state", state_name(moment.readiness, HealthState::kHealthy)}, {"version", version_}});
 }
 
 }  // namespace sluice::server

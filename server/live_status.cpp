@@ -72,6 +72,7 @@ Json blocks_json(const scheduler::LoopStats& stats, int32_t block_size) {
 
 Json totals_json(const scheduler::LoopStats& stats) {
   return {{"steps", stats.steps.load()},
+          {"failed_steps", stats.failures.total()},
           {"prefill_tokens", stats.prefill_tokens.load()},
           {"decode_tokens", stats.decode_tokens.load()},
           {"prompt_tokens", stats.prompt_tokens.load()},
@@ -111,15 +112,16 @@ Json steps_json(const scheduler::StepTimeline& timeline, TimePoint began, uint64
 
 }  // namespace
 
-std::string state_name(Readiness readiness, Health health) {
+std::string_view state_name(Readiness readiness, HealthState health) {
   if (readiness == Readiness::kLoading) return "loading";
   if (readiness == Readiness::kDraining) return "draining";
-  return health == Health::kHealthy ? "ready" : "stalled";
+  return health == HealthState::kHealthy ? "ready" : health_name(health);
 }
 
 Json live_status(const LiveFront& front, const LiveMoment& moment, uint64_t since) {
   const Health health = assess_health(front.stats, moment.now, front.stall_timeout);
-  return {{"state", state_name(moment.readiness, health)},
+  return {{"state", state_name(moment.readiness, health.state)},
+          {"reason", health.is_healthy() ? Json(nullptr) : Json(health.reason)},
           {"model", front.model.name},
           {"device", front.model.device},
           {"version", front.model.version},

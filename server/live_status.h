@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "scheduler/loop_stats.h"
@@ -35,13 +35,13 @@ struct LiveMoment {
 
 inline constexpr size_t kLiveStepsMax = 512;  ///< in one answer
 
-/// "loading", "ready", "draining" or "stalled".
-std::string state_name(Readiness readiness, Health health);
+/// "loading", "ready", "draining", "stalled" or "failing".
+std::string_view state_name(Readiness readiness, HealthState health);
 
-/// What GET /live answers: state, recent latencies, queue, limits, KV blocks, totals, and the steps after number
-/// `since`, the newest kLiveStepsMax of them, column by column. Times are in milliseconds, or in seconds since the
-/// daemon began; what is not known is null. At most some 50 KiB, made in well under a millisecond from figures that are
-/// published; waits for nobody.
+/// What GET /live answers: state, why it isn't healthy if it isn't, recent latencies, queue, limits, KV blocks, totals,
+/// and the steps after number `since`, the newest kLiveStepsMax of them, column by column. Times are in milliseconds,
+/// or in seconds since the daemon began; what is not known is null. At most some 50 KiB, made in well under a
+/// millisecond from figures that are published; waits for nobody.
 Json live_status(const LiveFront& front, const LiveMoment& moment, uint64_t since);
 
 }  // namespace sluice::server

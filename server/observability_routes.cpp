@@ -9,15 +9,15 @@ HttpResponse plain(int status, std::string_view line) {
   return {.status = status, .body = std::string(line) + '\n', .headers = {}};
 }
 
-HttpResponse health_answer(Health health) {
-  return health == Health::kHealthy ? plain(200, "ok")
-                                    : plain(503, "stalled: the serving loop's current tick takes too long");
+HttpResponse health_answer(const Health& health) {
+  if (health.is_healthy()) return plain(200, "ok");
+  return plain(503, std::string(health_name(health.state)) + ": " + health.reason);
 }
 
-HttpResponse readiness_answer(Readiness readiness, Health health) {
+HttpResponse readiness_answer(Readiness readiness, const Health& health) {
   if (readiness == Readiness::kLoading) return plain(503, "loading");
   if (readiness == Readiness::kDraining) return plain(503, "draining");
-  return health == Health::kHealthy ? plain(200, "ready") : health_answer(health);
+  return health.is_healthy() ? plain(200, "ready") : health_answer(health);
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct ObservabilitySources {
   std::function<Readiness()> readiness;
 };
 
-/// GET /metrics (Prometheus text 0.0.4), /healthz (200 "ok", or 503 when the loop is stalled) and /readyz (200 "ready",
-/// or 503 while loading, draining or stalled).
+/// GET /metrics (Prometheus text 0.0.4), /healthz (200 "ok", or 503 and the reason when the loop is stalled or its
+/// steps fail) and /readyz (200 "ready", or 503 while loading, draining or not healthy).
 std::vector<HttpRoute> observability_routes(ObservabilitySources sources);
 
 }  // namespace sluice::server

@@ -89,7 +89,8 @@ const live = {
 
   showState(answer) {
     this.goneSince = null;
-    byId("notice").hidden = true;
+    setText("notice", answer.reason ?? "");
+    byId("notice").hidden = !answer.reason;
     byId("state").dataset.state = answer.state;
     setText("state-text", answer.state);
     if (!answer.model) return setText("facts", "version " + answer.version);

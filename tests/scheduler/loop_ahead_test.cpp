@@ -131,10 +131,13 @@ TEST_F(LoopAhead, FailsEveryRequestOnceWhenAStepFailsAndCollectsTheOneBehind) {
   EXPECT_EQ(parts_.stats.running, 0);
   EXPECT_EQ(parts_.stats.waiting, 0);
   EXPECT_EQ(parts_.stats.blocks_used, 0);
+  EXPECT_EQ(parts_.stats.failures.total(), 1U) << "the step behind it is no failure of its own";
+  EXPECT_EQ(parts_.stats.failures.last_words(), "the device is gone");
 
   submit(4, 3, 2);
   tick(4);
   expect_tokens(4, 3, 2);
+  EXPECT_EQ(parts_.stats.failures.in_a_row(), 0);
 }
 
 TEST_F(LoopAhead, FailsEveryRequestWhenAStepCannotBeLaunchedAndCollectsTheOneUnderWay) {

@@ -1,6 +1,7 @@
 #include "scheduler/serving_loop.h"
 
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -39,6 +40,30 @@ TEST_F(HandTickedLoop, FailsEveryRequestWithInternalWhenTheEngineFailsAndGoesOn)
   ASSERT_TRUE(parts_.mailbox.try_post(make_submission(4, 3, 1)));
   loop_.tick();
   EXPECT_EQ(count_of<SequenceFinished>(parts_.sink.events(), 4), 1);
+}
+
+TEST_F(HandTickedLoop, CountsStepsThatFailAndThoseInARowUntilOneSucceeds) {
+  EXPECT_EQ(parts_.stats.failures.last_words(), "");
+  for (uint64_t id = 1; id <= 4; ++id) {
+    const std::string words = "failure " + std::to_string(id);
+    id % 2 == 0 ? parts_.executor.fail_next_launch(unavailable(words))
+                : parts_.executor.fail_next_step(unavailable(words));
+    ASSERT_TRUE(parts_.mailbox.try_post(make_submission(id, 3, 1)));
+    loop_.tick();
+    EXPECT_EQ(count_of<RequestFailed>(parts_.sink.events(), id), 1) << "each request is tried";
+    EXPECT_EQ(parts_.stats.failures.in_a_row(), static_cast<int32_t>(id));
+    EXPECT_EQ(parts_.stats.failures.total(), id);
+    EXPECT_EQ(parts_.stats.failures.last_words(), words);
+  }
+  loop_.tick();
+  EXPECT_EQ(parts_.stats.failures.in_a_row(), 4) << "a turn without a step says nothing of the engine";
+
+  ASSERT_TRUE(parts_.mailbox.try_post(make_submission(5, 3, 1)));
+  loop_.tick();
+  EXPECT_EQ(count_of<SequenceFinished>(parts_.sink.events(), 5), 1);
+  EXPECT_EQ(parts_.stats.failures.in_a_row(), 0);
+  EXPECT_EQ(parts_.stats.failures.total(), 4U);
+  EXPECT_EQ(parts_.stats.failures.last_words(), "failure 4");
 }
 
 TEST_F(HandTickedLoop, PublishesGaugesAfterATickThatOnlyHandledACancel) {

@@ -336,7 +336,7 @@ TEST(HttpServer, ServesManyClientsAtOnce) {
 }
 
 /// What the three routes answer, with these sources.
-HttpResponse ask(const std::string& path, Health health, Readiness readiness) {
+HttpResponse ask(const std::string& path, const Health& health, Readiness readiness) {
   const HttpRouter router(observability_routes({.scrape = [] { return std::string("sluice_x 1\n"); },
                                                 .health = [health] { return health; },
                                                 .readiness = [readiness] { return readiness; }}));
@@ -344,22 +344,32 @@ HttpResponse ask(const std::string& path, Health health, Readiness readiness) {
       router.decide({.method = "GET", .path = path, .query = "", .body = "", .headers = {}, .body_lease = {}}));
 }
 
+const Health kHealthy{};
+const Health kStalled{HealthState::kStalled, "a tick takes too long"};
+const Health kFailing{HealthState::kFailing, "the device is gone"};
+
 TEST(HttpObservabilityRoutes, HealthFollowsTheLoop) {
-  EXPECT_EQ(ask("/healthz", Health::kStalled, Readiness::kReady).status, 503);
-  EXPECT_EQ(ask("/healthz", Health::kHealthy, Readiness::kReady).status, 200);
-  EXPECT_EQ(ask("/healthz", Health::kHealthy, Readiness::kDraining).status, 200);
-  EXPECT_EQ(ask("/healthz", Health::kHealthy, Readiness::kLoading).body, "ok\n");
+  EXPECT_EQ(ask("/healthz", kStalled, Readiness::kReady).status, 503);
+  EXPECT_EQ(ask("/healthz", kStalled, Readiness::kReady).body, "stalled: a tick takes too long\n");
+  EXPECT_EQ(ask("/healthz", kFailing, Readiness::kReady).status, 503);
+  EXPECT_EQ(ask("/healthz", kFailing, Readiness::kReady).body, "failing: the device is gone\n");
+  EXPECT_EQ(ask("/healthz", kHealthy, Readiness::kReady).status, 200);
+  EXPECT_EQ(ask("/healthz", kHealthy, Readiness::kDraining).status, 200);
+  EXPECT_EQ(ask("/healthz", kHealthy, Readiness::kLoading).body, "ok\n");
 }
 
 TEST(HttpObservabilityRoutes, ReadyOnlyWhenNewRequestsAreServed) {
-  EXPECT_EQ(ask("/readyz", Health::kHealthy, Readiness::kLoading).status, 503);
-  EXPECT_EQ(ask("/readyz", Health::kHealthy, Readiness::kDraining).status, 503);
-  EXPECT_EQ(ask("/readyz", Health::kStalled, Readiness::kReady).status, 503);
-  EXPECT_EQ(ask("/readyz", Health::kHealthy, Readiness::kReady).status, 200);
+  EXPECT_EQ(ask("/readyz", kHealthy, Readiness::kLoading).status, 503);
+  EXPECT_EQ(ask("/readyz", kHealthy, Readiness::kDraining).status, 503);
+  EXPECT_EQ(ask("/readyz", kStalled, Readiness::kReady).status, 503);
+  EXPECT_EQ(ask("/readyz", kFailing, Readiness::kReady).status, 503);
+  EXPECT_EQ(ask("/readyz", kFailing, Readiness::kReady).body, "failing: the device is gone\n");
+  EXPECT_EQ(ask("/readyz", kFailing, Readiness::kDraining).body, "draining\n");
+  EXPECT_EQ(ask("/readyz", kHealthy, Readiness::kReady).status, 200);
 }
 
 TEST(HttpObservabilityRoutes, MetricsHaveTheTypePrometheusAsksFor) {
-  const HttpResponse response = ask("/metrics", Health::kStalled, Readiness::kDraining);
+  const HttpResponse response = ask("/metrics", kStalled, Readiness::kDraining);
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_EQ(response.body, "sluice_x 1\n");

@@ -176,11 +176,23 @@ TEST_F(LivePageTest, PutsTheQueueUnderWhatItsFirstRequestLacks) {
 
 TEST_F(LivePageTest, TellsTheStateTheDaemonIsIn) {
   EXPECT_EQ(live()["state"], "ready");
+  EXPECT_EQ(live()["reason"], nullptr);
   clock_.advance(std::chrono::seconds(10));
   stats_->tick_began_ns = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
   EXPECT_EQ(live()["state"], "stalled");
+  EXPECT_EQ(live()["reason"], "the serving loop's current tick takes too long");
   readiness_ = Readiness::kDraining;
   EXPECT_EQ(live()["state"], "draining");
+}
+
+TEST_F(LivePageTest, TellsWhyStepsFail) {
+  for (int32_t i = 0; i < kFailedStepsInARow; ++i) stats_->failures.note_failure("rank 1 is gone \xff");
+  EXPECT_EQ(live()["state"], "failing");
+  EXPECT_EQ(live()["reason"], "the last 3 steps failed, the last one with: rank 1 is gone \xEF\xBF\xBD");
+  EXPECT_EQ(live()["totals"]["failed_steps"], 3);
+  stats_->failures.note_success();
+  EXPECT_EQ(live()["state"], "ready");
+  EXPECT_EQ(live()["reason"], nullptr);
 }
 
 TEST_F(LivePageTest, BeforeThereIsAModelItSaysSo) {

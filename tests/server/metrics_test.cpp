@@ -257,6 +257,19 @@ TEST(Metrics, TellsHowLongTheCurrentTickHasBeenRunning) {
   EXPECT_EQ(daemon.value("sluice_tick_age_seconds"), 0);
 }
 
+TEST(Metrics, CountsFailedStepsAndThoseInARow) {
+  Daemon daemon;
+  EXPECT_EQ(daemon.value("sluice_failed_steps_total"), 0);
+  EXPECT_EQ(daemon.value("sluice_failed_steps_in_a_row"), 0);
+  daemon.stats.failures.note_failure("out of order");
+  daemon.stats.failures.note_failure("out of order");
+  EXPECT_EQ(daemon.value("sluice_failed_steps_total"), 2);
+  EXPECT_EQ(daemon.value("sluice_failed_steps_in_a_row"), 2);
+  daemon.stats.failures.note_success();
+  EXPECT_EQ(daemon.value("sluice_failed_steps_total"), 2);
+  EXPECT_EQ(daemon.value("sluice_failed_steps_in_a_row"), 0);
+}
+
 TEST(Metrics, TellsTheLimitsInForce) {
   Daemon daemon;
   daemon.stats.max_running = 48;
