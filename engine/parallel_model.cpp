@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/mutex.h"
+#include "engine/load_shares.h"
 #include "engine/model_executor.h"
 #include "engine/parallel_executor.h"
 #include "engine/rank.h"
@@ -13,31 +13,6 @@
 
 namespace sluice::engine {
 namespace {
-
-/// How far the rank is that is furthest behind, in bytes of the whole model: parts of all ranks together are more than
-/// the whole.
-class LoadShares {
- public:
-  LoadShares(int64_t whole_bytes, std::vector<int64_t> rank_bytes, const LoadWatch& watch)
-      : whole_bytes_(whole_bytes), rank_bytes_(std::move(rank_bytes)), done_(rank_bytes_.size()), watch_(watch) {}
-
-  void note(int32_t rank, int64_t bytes) {
-    const MutexLock lock(mutex_);
-    done_[static_cast<size_t>(rank)] = bytes;
-    double share = 1;
-    for (size_t i = 0; i < done_.size(); ++i) {
-      share = std::min(share, static_cast<double>(done_[i]) / static_cast<double>(rank_bytes_[i]));
-    }
-    watch_(static_cast<int64_t>(share * static_cast<double>(whole_bytes_)));
-  }
-
- private:
-  const int64_t whole_bytes_;
-  const std::vector<int64_t> rank_bytes_;  // [ranks]
-  Mutex mutex_;
-  std::vector<int64_t> done_ SLUICE_GUARDED_BY(mutex_);  // [ranks]
-  const LoadWatch& watch_;
-};
 
 Result<std::vector<std::unique_ptr<RankCheckpoint>>> rank_checkpoints(const Checkpoint& checkpoint, int32_t count) {
   std::vector<std::unique_ptr<RankCheckpoint>> parts;

@@ -10,8 +10,8 @@
 
 #include "engine/rank.h"
 #include "engine/watched_checkpoint.h"
-#include "kvcache/pool_size.h"
 #include "server/backend_choice.h"
+#include "server/cache_size.h"
 #include "server/load_progress.h"
 #include "server/memory_limit.h"
 #include "server/process_memory.h"
@@ -19,14 +19,6 @@
 namespace sluice::server {
 
 namespace {
-
-std::string mib_text(int64_t bytes) {
-  return std::to_string(bytes >> 20);
-}
-
-std::string in_mib(int64_t bytes) {
-  return mib_text(bytes) + " MiB";
-}
 
 Result<int32_t> context_length(const ModelSection& section, const engine::ModelConfig& model) {
   if (section.max_context == 0) return model.context_length;
@@ -36,31 +28,10 @@ Result<int32_t> context_length(const ModelSection& section, const engine::ModelC
                            std::to_string(model.context_length) + " tokens; ask for no more, or 0");
 }
 
-/// What is left for a cache beside the weights, in the memory that it is kept in.
-struct CacheMemory {
-  int64_t available = 0;  ///< bytes
-  bool is_own = false;    ///< the device's, which nobody else needs
-};
-
 Result<CacheMemory> cache_memory(const engine::ParallelModel& model, const engine::KvLayout& layout) {
   if (const auto on_device = model.cache_bytes_max(layout)) return CacheMemory{*on_device, true};
   SLUICE_ASSIGN_OR_RETURN(const int64_t available, available_memory_bytes());
   return CacheMemory{available, false};
-}
-
-/// Blocks that kv.memory pays for.
-Result<int32_t> block_count(const KvSection& section, const engine::KvLayout& layout,
-                            const engine::ParallelModel& model) {
-  SLUICE_ASSIGN_OR_RETURN(const auto memory, cache_memory(model, layout));
-  const int64_t available = memory.available;
-  const std::string_view automatic = memory.is_own ? "90%" : "25%";
-  const std::string_view text = section.memory == "auto" ? automatic : std::string_view(section.memory);
-  SLUICE_ASSIGN_OR_RETURN(const int64_t wanted, kvcache::parse_memory(text, available));
-  if (wanted > available) {
-    return invalid_field("kv.memory", "asks for " + in_mib(wanted) + ", but only " + in_mib(available) +
-                                          " are free beside the model; ask for less");
-  }
-  return kvcache::block_count_for(layout, wanted);
 }
 
 void log_loaded(const LoadProgress& progress, int64_t bytes, Logger& logger) {
@@ -70,11 +41,6 @@ void log_loaded(const LoadProgress& progress, int64_t bytes, Logger& logger) {
                                    {"gb_per_second", gigabytes_per_second(bytes, progress.seconds())},
                                    {"memory_mib", std::to_string(memory.resident_bytes >> 20)},
                                    {"peak_memory_mib", std::to_string(memory.peak_bytes >> 20)}});
-}
-
-/// The device's memory as a table.
-void log_memory(const std::vector<engine::MemoryUse>& uses, Logger& logger) {
-  for (const auto& [purpose, bytes] : uses) logger.info("device memory", {{"of", purpose}, {"mib", mib_text(bytes)}});
 }
 
 ServedModel describe(const Config& config, const engine::ParallelModel& model, std::string_view version) {
@@ -92,6 +58,12 @@ int32_t tokens_in(int32_t blocks, const kvcache::BlockGrowth& growth) {
 }
 
 }  // namespace
+
+void log_memory(const std::vector<engine::MemoryUse>& uses, Logger& logger) {
+  for (const auto& [purpose, bytes] : uses) {
+    logger.info("device memory", {{"of", purpose}, {"mib", std::to_string(bytes >> 20)}});
+  }
+}
 
 int32_t longest_token_bytes(const engine::Tokenizer& tokenizer) {
   size_t longest = 1;
@@ -138,7 +110,8 @@ Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& e
   engine::KvLayout layout = kv_layout(config, model.config());
   layout.context_length = host.served.context_length;
   layout.rows_max = config.scheduler.max_running;
-  SLUICE_ASSIGN_OR_RETURN(host.block_count, block_count(config.kv, layout, model));
+  SLUICE_ASSIGN_OR_RETURN(const CacheMemory memory, cache_memory(model, layout));
+  SLUICE_ASSIGN_OR_RETURN(host.block_count, cache_block_count(config.kv, layout, memory));
   host.growth = kvcache::BlockGrowth::of(layout);
   host.pool_bytes = host.block_count * layout.block_bytes();
   host.served.limits = model.measure_limits(environment.clock);

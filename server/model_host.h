@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/logger.h"
@@ -51,6 +52,9 @@ Result<engine::ParallelModel> load_weights(const Config& config, const engine::C
 /// Loads the configured model and sizes its KV pool from what memory is left then. Errors are one line that names the
 /// file or the key and says what to do.
 Result<ModelHost> load_model_host(const Config& config, const LoadEnvironment& environment, std::string_view version);
+
+/// The device's memory as a table in the log, a line for each use.
+void log_memory(const std::vector<engine::MemoryUse>& uses, Logger& logger);
 
 /// Of all tokens; at least 1.
 int32_t longest_token_bytes(const engine::Tokenizer& tokenizer);
