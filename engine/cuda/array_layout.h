@@ -26,8 +26,8 @@ struct ArrayPlace {
   void put(void* memory, const std::vector<T>& values) const { put(memory, std::span<const T>(values)); }
 };
 
-/// Lays out arrays of any plain types, one after the other, each with room for as many elements as it may ever have: so
-/// that they lie at the same addresses in every step, where what was recorded finds them.
+/// Lays out arrays of any plain types, one after the other, each with room for as many elements as it may have: so
+/// that they lie at the same addresses in every step that is laid out alike, where what was recorded finds them.
 class ArrayLayout {
  public:
   template <typename T>

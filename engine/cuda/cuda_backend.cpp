@@ -218,6 +218,7 @@ Status CudaBackend<Stored>::begin_rehearsal(int32_t index) {
   phase_ = Phase::kRecording;
   recorded_ = static_cast<size_t>(index);
   shape_ = graphs_.shapes()[recorded_];
+  inputs_.lay_out(shape_.tokens);
   SLUICE_RETURN_IF_ERROR(device_.begin_recording());
   attention_.begin_step(shape_, inputs_, status_);
   return {};

@@ -169,6 +169,7 @@ Status HostDevice::copy_out(void* to, const void* device_from, int64_t bytes) {
 
 Status HostDevice::enqueue_copy_in(void* device_to, const void* host_from, int64_t bytes) {
   SLUICE_CHECK(device_memory_.contains(device_to, bytes) && host_memory_.contains(host_from, bytes));
+  copied_in_ = {copied_in_.count + 1, copied_in_.bytes + bytes};
   enqueue([=] { std::memcpy(device_to, host_from, static_cast<size_t>(bytes)); });
   return {};
 }

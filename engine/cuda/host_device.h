@@ -59,6 +59,12 @@ class HostDevice final : public Device {
   int64_t host_bytes() const { return host_memory_.bytes; }
   /// How often memory of either kind was asked for.
   int64_t allocation_count() const { return allocation_count_; }
+  /// What enqueue_copy_in() was asked for so far.
+  struct Copies {
+    int64_t count = 0;
+    int64_t bytes = 0;
+  };
+  Copies copied_in() const { return copied_in_; }
 
  private:
   using Work = std::function<void()>;
@@ -85,6 +91,7 @@ class HostDevice final : public Device {
   Pieces device_memory_;
   Pieces host_memory_;
   int64_t allocation_count_ = 0;
+  Copies copied_in_;
   std::vector<Work> queue_;  ///< asked for and not done, or recorded
   uint64_t done_count_ = 0;  ///< of all that was ever asked for
   Status failure_;           ///< the first one of what was done

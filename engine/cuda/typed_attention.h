@@ -106,8 +106,8 @@ AttentionRows TypedAttention<Query, Cached>::rows_of(const AttentionCall& call, 
   const int32_t group = layout_.groups.places.at(static_cast<size_t>(call.params.layer)).group;
   return {.row_begin = inputs.row_begin(),
           .positions = inputs.positions(),
-          .table_begin = inputs.table_begin(),
-          .block_ids = inputs.block_ids(group)};
+          .table_begin = inputs.table_begin(group),
+          .block_ids = inputs.block_ids()};
 }
 
 template <typename Query, typename Cached>
