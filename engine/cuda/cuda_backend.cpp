@@ -273,7 +273,7 @@ StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
   batch_ = &batch;
   shape_ = StepShape::of(batch);
   status_.begin();
-  device_.begin_range(shape_.name().data());
+  device_.begin_range([this] { return shape_.name(); });
   const StepGraphs::Recorded recorded = graphs_.find(shape_);
   status_.add(inputs_.upload(batch, recorded.rows));
   if (!batch.drawn_before.empty()) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -133,8 +134,9 @@ class Device {
   virtual Result<std::unique_ptr<DeviceGraph>> end_recording() = 0;
   virtual Status run(DeviceGraph& graph) = 0;
 
-  /// Names what is asked for until end_range(), for whoever profiles; between the two no other begins.
-  virtual void begin_range(const char* /*name*/) {}
+  /// Names what is asked for until end_range(), for whoever profiles; between the two no other begins. The name is made
+  /// only if somebody does.
+  virtual void begin_range(const std::function<std::string()>& /*name*/) {}
   virtual void end_range() {}
 
   /// For gpu::Launch.

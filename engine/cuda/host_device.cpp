@@ -271,4 +271,13 @@ Status HostDevice::run(DeviceGraph& graph) {
   return {};
 }
 
+void HostDevice::begin_range(const std::function<std::string()>& name) {
+  SLUICE_CHECK(!std::exchange(is_in_range_, true));
+  if (range_names_ != nullptr) range_names_->push_back(name());
+}
+
+void HostDevice::end_range() {
+  SLUICE_CHECK(std::exchange(is_in_range_, false));
+}
+
 }  // namespace sluice::engine::cuda

@@ -53,7 +53,12 @@ class HostDevice final : public Device {
   Status begin_recording() override;
   Result<std::unique_ptr<DeviceGraph>> end_recording() override;
   Status run(DeviceGraph& graph) override;
+  void begin_range(const std::function<std::string()>& name) override;
+  void end_range() override;
   void* stream() override { return &stream_; }
+
+  /// From now on names of ranges are kept there, as if a profiler listened; lent.
+  void profile(std::vector<std::string>& range_names) { range_names_ = &range_names; }
 
   /// Pinned bytes there are.
   int64_t host_bytes() const { return host_memory_.bytes; }
@@ -97,6 +102,8 @@ class HostDevice final : public Device {
   Status failure_;           ///< the first one of what was done
   bool is_recording_ = false;
   std::set<ProductKind> prepared_;
+  bool is_in_range_ = false;
+  std::vector<std::string>* range_names_ = nullptr;  ///< nullptr: nobody listens
   gpu::simt::Stream stream_;
 };
 

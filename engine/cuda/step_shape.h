@@ -1,9 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstdio>
+#include <string>
 
 #include "engine/batch.h"
 
@@ -31,11 +30,9 @@ struct StepShape {
   }
 
   /// For profiles: "step: 12 decode rows, context 800, 500 prompt tokens".
-  std::array<char, 96> name() const {
-    std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), "step: %d decode rows, context %d, %d prompt tokens", decode_rows,
-                  decode_context, tokens - decode_rows);
-    return text;
+  std::string name() const {
+    return "step: " + std::to_string(decode_rows) + " decode rows, context " + std::to_string(decode_context) + ", " +
+           std::to_string(tokens - decode_rows) + " prompt tokens";
   }
 };
 

@@ -79,6 +79,17 @@ TEST_P(CudaSteps, TakeNoMemoryAfterTheStart) {
   EXPECT_EQ(device_.memory().free, free);
 }
 
+TEST_P(CudaSteps, HaveNamesWhileSomebodyProfiles) {
+  const auto executor = make();
+  SequenceRunner runner(*executor, kShape);
+  runner.generate(prompt_of(7, 1), 2);
+  std::vector<std::string> names;
+  device_.profile(names);
+  runner.generate(prompt_of(7, 1), 2);
+  EXPECT_THAT(names, testing::ElementsAre("step: 0 decode rows, context 0, 7 prompt tokens",
+                                          "step: 1 decode rows, context 8, 0 prompt tokens"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, CudaSteps, testing::Values("llama", "gemma3"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -18,13 +18,13 @@ TEST(StepShape, IsThatOfTheLongestRowOfEachKind) {
   EXPECT_EQ(shape.rows, 4);
   EXPECT_EQ(shape.decode_context, 700);
   EXPECT_EQ(shape.prompt_slice, 7);
-  EXPECT_STREQ(shape.name().data(), "step: 2 decode rows, context 700, 10 prompt tokens");
+  EXPECT_EQ(shape.name(), "step: 2 decode rows, context 700, 10 prompt tokens");
 }
 
 TEST(StepShape, HasANameWhateverItsNumbers) {
   const int32_t most = std::numeric_limits<int32_t>::max();
   const StepShape shape{.tokens = most, .rows = most, .decode_rows = most, .decode_context = most, .prompt_slice = 0};
-  EXPECT_STREQ(shape.name().data(), "step: 2147483647 decode rows, context 2147483647, 0 prompt tokens");
+  EXPECT_EQ(shape.name(), "step: 2147483647 decode rows, context 2147483647, 0 prompt tokens");
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include <nvtx3/nvToolsExt.h>
-
 #include "engine/cuda/toolkit/cuda_status.h"
 
 namespace sluice::engine::cuda {
@@ -94,6 +92,7 @@ CudaDevice::~CudaDevice() {
   if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
   products_.reset();
   if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  if (ranges_ != nullptr) nvtxDomainDestroy(ranges_);
 }
 
 // It was current when the device was opened. What fails here can only be work of before, of which the next call tells.
@@ -259,12 +258,19 @@ Status CudaDevice::run(DeviceGraph& graph) {
   return cuda_status(cudaGraphLaunch(static_cast<CudaGraph&>(graph).get(), stream_), "running a graph");
 }
 
-void CudaDevice::begin_range(const char* name) {
-  nvtxRangePushA(name);
+void CudaDevice::begin_range(const std::function<std::string()>& name) {
+  if (ranges_ == nullptr) return;
+  const std::string text = name();
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = text.c_str();
+  nvtxDomainRangePushEx(ranges_, &attributes);
 }
 
 void CudaDevice::end_range() {
-  nvtxRangePop();
+  if (ranges_ != nullptr) nvtxDomainRangePop(ranges_);
 }
 
 void* CudaDevice::stream() {
