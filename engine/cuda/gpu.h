@@ -7,7 +7,7 @@
 /// nvcc makes instructions of it (gpu_cuda.h). g++ makes a simulation of it (simt/), which runs the same source in
 /// ordinary tests and stops with a message at what a device would let pass: barriers that not all threads reach,
 /// shuffles with lanes missing, shared memory read before it is written or beyond its end, copies used before they are
-/// waited for.
+/// waited for, addresses that a wide instruction can't take, launches that the smallest device refuses.
 ///
 ///   GPU_KERNEL(256) void scale(float* values, int32_t count, float by) {   // at most 256 threads in a block
 ///     const int32_t at = gpu::block_index().x * gpu::block_size().x + gpu::thread_index().x;
@@ -112,6 +112,11 @@ GPU_DEVICE uint32_t ballot(bool claim, uint32_t mask = kFullMask, int line = __b
 
 // ---- Memory
 
+/// What lies at `at` as one T, which one instruction moves: `at` is a multiple of alignof(T), or a device ends the
+/// kernel. T is const where From is.
+template <typename T, typename From>
+GPU_DEVICE T& as_one(From* at);
+
 /// What was there before. In no order that anybody may rely on.
 GPU_DEVICE float atomic_add(float* at, float value);
 GPU_DEVICE int32_t atomic_add(int32_t* at, int32_t value);
@@ -156,6 +161,11 @@ struct Launch {
   void* stream = nullptr;          ///< a cudaStream_t; the simulation runs the kernel before it returns
   bool overlaps_previous = false;  ///< programmatic dependent launch
 };
+
+/// Shared memory of a block on the devices that have least of it (compute capabilities 8.6 and 8.9).
+constexpr size_t kSharedBytesMax = 99 << 10;
+/// What a kernel's arguments may take together.
+constexpr size_t kArgumentBytesMax = 4096;
 
 /// Runs a kernel over a grid after what the stream has before it. 0, or the code of CUDA's error; the simulation aborts
 /// instead, with the kernel's name, the line and the thread.

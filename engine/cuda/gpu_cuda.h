@@ -201,6 +201,11 @@ GPU_DEVICE uint32_t ballot(bool claim, uint32_t mask, int) {
 
 // ---- Memory
 
+template <typename T, typename From>
+GPU_DEVICE T& as_one(From* at) {
+  return *reinterpret_cast<T*>(at);
+}
+
 GPU_DEVICE float atomic_add(float* at, float value) {
   return atomicAdd(at, value);
 }

@@ -69,7 +69,7 @@ void multiply(const Tile* from, float* sums) {
 /// The first error of all launches.
 int32_t launch_all(void* stream, float* floats, uint32_t* words, int32_t* counts, uint64_t* longs, void* bytes) {
   const Launch how{.grid = {2, 2}, .block = {128}, .stream = stream, .overlaps_previous = true};
-  const Launch large{.grid = {1}, .block = {32}, .shared_bytes = 100 << 10, .stream = stream};
+  const Launch large{.grid = {1}, .block = {32}, .shared_bytes = kSharedBytesMax, .stream = stream};
   int32_t error = launch<number>(how, floats, static_cast<Bf16*>(bytes), static_cast<Half*>(bytes),
                                  static_cast<Fp8*>(bytes), floats, words);
   if (error == 0) error = launch<meet<int32_t>>(how, counts, words, counts);

@@ -48,6 +48,34 @@ TEST(SimtSharedDeathTest, RefusesWhatLiesBehindItsEnd) {
                "shared memory of 512 bytes in a launch with 511");
 }
 
+// ---- Wide accesses
+
+struct alignas(16) Wide {
+  float values[4];
+};
+
+GPU_KERNEL(1) void read_wide(const float* from, float* to) {
+  *to = as_one<const Wide>(from).values[3];
+}
+
+GPU_KERNEL(1) void write_wide_shared(int32_t place) {
+  as_one<Wide>(&shared<Rows>().rows[0].values[0] + place) = {};
+}
+
+TEST(SimtWideDeathTest, RefusesAddressesThatOneInstructionCannotTake) {
+  alignas(16) const float from[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  float to = 0;
+  launch<read_wide>({.block = {1}}, from + 4, &to);
+  EXPECT_EQ(to, 7.0F);
+  for (const int32_t off : {1, 2, 3}) {
+    EXPECT_DEATH(launch<read_wide>({.block = {1}}, from + off, &to),
+                 "an address that is not a multiple of the 16 bytes that one instruction moves.*read_wide");
+  }
+  const Launch how{.block = {1}, .shared_bytes = sizeof(Rows)};
+  launch<write_wide_shared>(how, 4);
+  EXPECT_DEATH(launch<write_wide_shared>(how, 6), "not a multiple of the 16 bytes");
+}
+
 // ---- Asynchronous copies
 
 class SimtCopy : public OrderedTest {};

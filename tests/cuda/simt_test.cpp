@@ -163,11 +163,11 @@ TEST(SimtLaunchDeathTest, RefusesWhatADeviceCannotLaunch) {
   EXPECT_DEATH(launch<do_nothing>({.block = {1025}}), "a block over 1024 threads");
   EXPECT_DEATH(launch<do_nothing>({.block = {64, 64}}), "a block over 1024 threads");
   EXPECT_DEATH(launch<do_nothing>({.block = {1, 1, 65}}), "a block over 1024 threads");
-  EXPECT_DEATH(launch<do_nothing>({.block = {32}, .shared_bytes = 227 * 1024 + 1}), "shared memory over 227 KB");
+  EXPECT_DEATH(launch<do_nothing>({.block = {32}, .shared_bytes = 99 * 1024 + 1}), "shared memory over the 99 KiB");
 }
 
 TEST(SimtLaunch, TakesTheLargestBlock) {
-  EXPECT_EQ(launch<do_nothing>({.block = {1024}, .shared_bytes = 227 * 1024}), 0);
+  EXPECT_EQ(launch<do_nothing>({.block = {1024}, .shared_bytes = 99 * 1024}), 0);
 }
 
 template <bool kWaits>
@@ -187,6 +187,20 @@ TEST(SimtLaunch, RunsAKernelThatOverlapsItsNeighbours) {
 TEST(SimtLaunchDeathTest, RefusesToStartTheNextKernelBeforeWaitingForThePrevious) {
   int32_t count = 0;
   EXPECT_DEATH(launch<overlap<false>>({.block = {32}}, &count), "start_next_kernel before wait_for_previous_kernel");
+}
+
+/// As one that was written for launches without overlap; or only in threads that have no work.
+GPU_KERNEL(32) void wait_in(uint32_t thread, int32_t* count) {
+  if (thread_index().x == thread) wait_for_previous_kernel();
+  ++*count;
+}
+
+TEST(SimtLaunchDeathTest, RefusesToOverlapAKernelWithOneThatDoesNotWait) {
+  int32_t count = 0;
+  EXPECT_DEATH(launch<wait_in>({.block = {32}, .overlaps_previous = true}, 32U, &count),
+               "overlaps the kernel before it and doesn't wait for it.*wait_in");
+  EXPECT_EQ(launch<wait_in>({.block = {32}, .overlaps_previous = true}, 31U, &count), 0);
+  EXPECT_EQ(launch<wait_in>({.block = {32}}, 32U, &count), 0);
 }
 
 GPU_KERNEL(32) void launch_another() {

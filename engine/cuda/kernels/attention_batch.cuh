@@ -87,7 +87,7 @@ struct alignas(sizeof(Element) == 1 ? 8 : 16) Octet {
 
 template <typename Element>
 GPU_DEVICE void read_octet(float (&to)[8], const Element* from) {
-  const Octet<Element> octet = *reinterpret_cast<const Octet<Element>*>(from);
+  const Octet<Element> octet = gpu::as_one<const Octet<Element>>(from);
   GPU_UNROLL
   for (int32_t i = 0; i < 8; ++i) to[i] = gpu::to_float(octet.element[i]);
 }

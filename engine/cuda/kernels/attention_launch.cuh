@@ -71,8 +71,8 @@ int32_t launch_decode_attention(const DecodeArguments<Query, Element, Out>& argu
   if (failure != 0 || splits == 1) return failure;
   const gpu::Dim3 grid{static_cast<uint32_t>(arguments.shape.head_count), static_cast<uint32_t>(how.rows)};
   return gpu::launch<merge_splits<kHeadDim, Query, Element, Out>>(
-      {.grid = grid, .block = {128}, .stream = how.stream, .overlaps_previous = how.overlaps_previous}, arguments,
-      splits);
+      {.grid = grid, .block = {kMergeThreads}, .stream = how.stream, .overlaps_previous = how.overlaps_previous},
+      arguments, splits);
 }
 
 /// Rows of any length up to row_tokens_longest.

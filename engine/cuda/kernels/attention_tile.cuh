@@ -39,7 +39,7 @@ GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists, float
     Octet<gpu::Bf16> octet;
     GPU_UNROLL
     for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i] * scale);
-    *reinterpret_cast<Octet<gpu::Bf16>*>(to) = octet;
+    gpu::as_one<Octet<gpu::Bf16>>(to) = octet;
   }
 }
 

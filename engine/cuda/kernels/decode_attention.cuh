@@ -46,7 +46,8 @@ union DecodeShared {
   DecodeStage<Element, kHeadDim> stages[2];
   BlockPartials<kDecodeWarps, kHeads, kHeadDim> partials;  // when the stages are done with
 };
-static_assert(sizeof(DecodeShared<float, 256, 8>) <= 99 * 1024 && sizeof(DecodeShared<float, 128, 8>) <= 99 * 1024);
+static_assert(sizeof(DecodeShared<float, 256, 8>) <= gpu::kSharedBytesMax &&
+              sizeof(DecodeShared<float, 128, 8>) <= gpu::kSharedBytesMax);
 
 /// Copies the keys [from, from + kStageKeys) of a part. From and block_size are multiples of 8, so eight keys are one
 /// run of 16-byte pieces. Those at and beyond the end are left out: the table may end there.

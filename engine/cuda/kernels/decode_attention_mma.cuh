@@ -31,7 +31,7 @@ union GroupShared {
   GroupTiles<kHeadDim> tiles;
   BlockPartials<GroupGeometry<kHeadDim>::kWarps, kGroupRows, kHeadDim> partials;  // when the tiles are done with
 };
-static_assert(sizeof(GroupShared<256>) <= 99 * 1024 && sizeof(GroupShared<128>) <= 99 * 1024);
+static_assert(sizeof(GroupShared<256>) <= gpu::kSharedBytesMax && sizeof(GroupShared<128>) <= gpu::kSharedBytesMax);
 
 template <int32_t kHeadDim, typename Query, typename Element, typename Out>
 GPU_DEVICE void put_group(TileRow<kHeadDim> (&to)[kGroupRows], const DecodeArguments<Query, Element, Out>& arguments,

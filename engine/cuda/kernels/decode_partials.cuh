@@ -99,9 +99,11 @@ GPU_DEVICE void merge_token(const float* first_part, int64_t part_stride, int32_
   }
 }
 
+constexpr int32_t kMergeThreads = 128;
+
 /// Grid (heads, rows), after a decode kernel whose grid had `splits`: joins the parts of tokens that have several.
 template <int32_t kHeadDim, typename Query, typename Element, typename Out>
-GPU_KERNEL(128)
+GPU_KERNEL(kMergeThreads)
 void merge_splits(DecodeArguments<Query, Element, Out> arguments, int32_t splits) {
   const int32_t head = static_cast<int32_t>(gpu::block_index().x);
   const int32_t row = static_cast<int32_t>(gpu::block_index().y);

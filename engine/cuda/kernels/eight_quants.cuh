@@ -68,6 +68,14 @@ struct EightQuants {
   uint32_t words[2];
 };
 
+/// Two and four bytes of a block.
+struct [[gnu::may_alias]] StoredU16 {
+  uint16_t bits;
+};
+struct [[gnu::may_alias]] StoredU32 {
+  uint32_t bits;
+};
+
 /// A block where it is stored. What is read is aligned as far as the type's blocks are, so the first block's address is
 /// to be a multiple of 4.
 template <TensorType kType>
@@ -81,16 +89,14 @@ struct QuantBlock {
     if constexpr (kAlignment == 1) {
       return u8(at) | u8(at + 1) << 8;
     } else {
-      using Stored [[gnu::may_alias]] = uint16_t;
-      return *reinterpret_cast<const Stored*>(bytes + at);
+      return gpu::as_one<const StoredU16>(bytes + at).bits;
     }
   }
   GPU_DEVICE uint32_t u32(int32_t at) const {
     if constexpr (kAlignment < 4) {
       return u16(at) | u16(at + 2) << 16;
     } else {
-      using Stored [[gnu::may_alias]] = uint32_t;
-      return *reinterpret_cast<const Stored*>(bytes + at);
+      return gpu::as_one<const StoredU32>(bytes + at).bits;
     }
   }
   GPU_DEVICE float half(int32_t at) const { return gpu::to_float(gpu::Half{static_cast<uint16_t>(u16(at))}); }

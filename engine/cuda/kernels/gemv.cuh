@@ -40,7 +40,7 @@ struct Bf16Matrix {
   GPU_DEVICE Held hold(int32_t output, int32_t at, int32_t length) const {
     const gpu::Bf16* row = elements + int64_t{output} * length;
     if constexpr (kIsWhole) {
-      return *reinterpret_cast<const Held*>(row + (at < length ? at : 0));
+      return gpu::as_one<const Held>(row + (at < length ? at : 0));
     } else {
       Held held;
       for (int32_t i = 0; i < kGroup; ++i) held.values[i] = at + i < length ? row[at + i] : gpu::Bf16{0};

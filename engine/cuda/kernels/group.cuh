@@ -46,7 +46,7 @@ GPU_DEVICE void unrolled(const Step& step) {
 template <typename T>
 GPU_DEVICE void load_aligned(const T* from, float (&to)[kGroup]) {
   for (int32_t first = 0; first < kGroup; first += kPacket<T>) {
-    const Packet<T> packet = *reinterpret_cast<const Packet<T>*>(from + first);
+    const Packet<T> packet = gpu::as_one<const Packet<T>>(from + first);
     unrolled<kPacket<T>>([&](int32_t i) { to[first + i] = gpu::to_float(packet.values[i]); });
   }
 }
@@ -65,7 +65,7 @@ GPU_DEVICE void store_group(T* to, int32_t left, const float (&from)[kGroup]) {
     for (int32_t first = 0; first < kGroup; first += kPacket<T>) {
       Packet<T> packet;
       unrolled<kPacket<T>>([&](int32_t i) { packet.values[i] = gpu::from_float<T>(from[first + i]); });
-      *reinterpret_cast<Packet<T>*>(to + first) = packet;
+      gpu::as_one<Packet<T>>(to + first) = packet;
     }
     return;
   }

@@ -33,7 +33,7 @@ struct PrefillShared {
   KeyTile<kHeadDim, kPrefillKeys<kHeadDim>> stages[2];
 };
 // What a block may have on sm_89, which has the least.
-static_assert(sizeof(PrefillShared<256>) <= 99 * 1024 && sizeof(PrefillShared<128>) <= 99 * 1024);
+static_assert(sizeof(PrefillShared<256>) <= gpu::kSharedBytesMax && sizeof(PrefillShared<128>) <= gpu::kSharedBytesMax);
 
 /// The tokens of a block: `count` of them from `token` on, the first at `position`.
 struct QueryTile {
@@ -91,8 +91,8 @@ GPU_DEVICE void write_rows(const WarpSoftmax<kHeadDim>& softmax, Out* out, const
     Out* to = out + (static_cast<int64_t>(tile.token + row) * head_count + head) * kHeadDim + gpu::lane() % 4 * 2;
     GPU_UNROLL
     for (int32_t n = 0; n < kHeadDim / 8; ++n)
-      *reinterpret_cast<Pair<Out>*>(to + n * 8) = {gpu::from_float<Out>(softmax.sum[n][2 * r] * share),
-                                                   gpu::from_float<Out>(softmax.sum[n][2 * r + 1] * share)};
+      gpu::as_one<Pair<Out>>(to + n * 8) = {gpu::from_float<Out>(softmax.sum[n][2 * r] * share),
+                                            gpu::from_float<Out>(softmax.sum[n][2 * r + 1] * share)};
   }
 }
 

@@ -141,6 +141,12 @@ inline uint32_t ballot(bool claim, uint32_t mask, int line) {
   return simt::ballot(claim, mask, line);
 }
 
+template <typename T, typename From>
+inline T& as_one(From* at) {
+  simt::check_alignment(at, alignof(T));
+  return *reinterpret_cast<T*>(at);
+}
+
 // One thread runs at a time, so an atomic operation is an operation.
 inline float atomic_add(float* at, float value) {
   const float before = *at;
@@ -197,6 +203,7 @@ template <auto kKernel, typename... Args>
 int32_t launch(const Launch& how, Args... args) {
   static_assert((std::is_trivially_copyable_v<Args> && ...));
   static_assert(std::is_void_v<decltype(kKernel(args...))>);
+  static_assert((sizeof(Args) + ... + 0) <= kArgumentBytesMax);
   simt::launch_grid(how, __PRETTY_FUNCTION__, [=] { kKernel(args...); });
   return 0;
 }

@@ -40,6 +40,7 @@ Block::Block(const Launch& how, std::string kernel, const std::function<void()>&
       size_(how.block),
       kernel_(std::move(kernel)),
       body_(body),
+      overlaps_previous_(how.overlaps_previous),
       shared_(how.shared_bytes),
       threads_(count(how.block)),
       lanes_in_call_((threads_.size() + kWarpSize - 1) / kWarpSize) {
@@ -58,8 +59,16 @@ void Block::run(Dim3 index, OrderSource& order) {
     for (const size_t warp : warps) run_warp(warp, order);
     open_barrier();
   }
-  if (shared_.is_overrun()) fail("wrote behind the end of shared memory", 0);
+  check_end();
   block_of_this_thread = nullptr;
+}
+
+// Threads without work may return without waiting; a block of them alone has no business in the grid.
+void Block::check_end() const {
+  if (shared_.is_overrun()) fail("wrote behind the end of shared memory", 0);
+  const bool has_waited =
+      std::ranges::any_of(threads_, [](const Thread& thread) { return thread.has_waited_for_previous; });
+  if (overlaps_previous_ && !has_waited) fail("overlaps the kernel before it and doesn't wait for it", 0);
 }
 
 void Block::start(Dim3 index) {

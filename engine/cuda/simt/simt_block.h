@@ -69,6 +69,7 @@ class Block {
   void start(Dim3 index);
   void run_warp(size_t warp, OrderSource& order);
   void open_barrier();
+  void check_end() const;
   void leave_warp(const char* how, int line);
   void check_mask(const WarpCall& call) const;
   void check_all_will_come(const WarpCall& call) const;
@@ -87,6 +88,7 @@ class Block {
   Dim3 index_;
   std::string kernel_;
   const std::function<void()>& body_;
+  const bool overlaps_previous_;
   SharedMemory shared_;
   std::vector<Thread> threads_;
   std::vector<uint32_t> lanes_in_call_;  // [warps]

@@ -43,6 +43,13 @@ void sync_block(int line) {
   this_block().wait_for_block(line);
 }
 
+void check_alignment(const void* at, size_t alignment) {
+  if (!is_aligned(at, alignment))
+    this_block().fail(
+        "an address that is not a multiple of the " + std::to_string(alignment) + " bytes that one instruction moves",
+        0);
+}
+
 void copy_async(void* shared_to, const void* global_from, int32_t bytes) {
   if (bytes < 0 || bytes > 16) this_block().fail("copy_async of " + std::to_string(bytes) + " bytes", 0);
   if (!is_aligned(shared_to, 16) || !is_aligned(global_from, 16))

@@ -33,6 +33,7 @@ void sync_warp(uint32_t mask, int line);
 uint64_t shuffle(Shuffle how, uint64_t value, int32_t by, uint32_t mask, int line);
 uint32_t ballot(bool claim, uint32_t mask, int line);
 
+void check_alignment(const void* at, size_t alignment);
 void copy_async(void* shared_to, const void* global_from, int32_t bytes);
 void copy_async_commit();
 void copy_async_wait(int32_t groups);

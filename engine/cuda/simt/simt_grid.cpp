@@ -38,7 +38,7 @@ void check_launch(const Launch& how, const std::string& kernel) {
   check(block.x <= kThreadsMax && block.y <= kThreadsMax && block.z <= kBlockDepthMax &&
             block.x * block.y * block.z <= kThreadsMax,
         "a block over 1024 threads, or 64 of them deep", kernel);
-  check(how.shared_bytes <= kSharedBytesMax, "shared memory over 227 KB", kernel);
+  check(how.shared_bytes <= kSharedBytesMax, "shared memory over the 99 KiB that every device has", kernel);
 }
 
 Dim3 position(size_t number, Dim3 grid) {

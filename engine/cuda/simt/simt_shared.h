@@ -7,7 +7,6 @@
 
 namespace sluice::gpu::simt {
 
-constexpr size_t kSharedBytesMax = 227 << 10;
 constexpr size_t kSharedAlignment = 128;
 
 /// A block's shared memory: exactly as long as asked for, and full of NaNs until it is written.
