@@ -116,24 +116,24 @@ class Operation {
 /// What an algorithm may need.
 class Preference {
  public:
-  static Result<Preference> create(uint32_t alignment, bool may_split_sums) {
+  static Result<Preference> create(const ProductAlignments& alignments, bool may_split_sums) {
     Preference made;
-    SLUICE_RETURN_IF_ERROR(cublas_status(made.describe(alignment, may_split_sums), "telling cuBLASLt what to prefer"));
+    SLUICE_RETURN_IF_ERROR(cublas_status(made.describe(alignments, may_split_sums), "telling cuBLASLt what to prefer"));
     return made;
   }
 
   cublasLtMatmulPreference_t get() { return &preference_; }
 
  private:
-  cublasStatus_t describe(uint32_t alignment, bool may_split_sums) {
+  cublasStatus_t describe(const ProductAlignments& alignments, bool may_split_sums) {
     const uint32_t schemes = may_split_sums ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_NONE;
     const std::array results{cublasLtMatmulPreferenceInit(&preference_),
                              set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kWorkspaceBytes}),
                              set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes),
-                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment),
-                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment),
-                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment),
-                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment)};
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments.matrix),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments.in),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments.out),
+                             set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments.out)};
     return first_failure(results);
   }
 
@@ -154,15 +154,19 @@ bool keeps_sums_whole(const cublasLtMatmulAlgo_t& algorithm) {
   return asked == CUBLAS_STATUS_SUCCESS && parts <= 1 && parts >= 0;
 }
 
-/// What addresses are multiples of. The rows' lengths count too, so that a product of rows further down is no other
-/// kind.
-uint32_t alignment_of(const Product& product) {
-  const auto row_bytes = static_cast<uintptr_t>(product.inputs * element_bytes(product.element));
-  const auto out_row_bytes = static_cast<uintptr_t>(product.floats_between_rows() * element_bytes(Element::kF32));
-  const uintptr_t all = reinterpret_cast<uintptr_t>(product.in) | reinterpret_cast<uintptr_t>(product.matrix) |
-                        reinterpret_cast<uintptr_t>(product.bias) | reinterpret_cast<uintptr_t>(product.out) |
-                        row_bytes | out_row_bytes;
-  return static_cast<uint32_t>(std::min<uintptr_t>(all & (~all + 1), kAlignmentMax));
+/// The largest power of two that both are multiples of, up to kAlignmentMax. The length of a row counts too, so that a
+/// product of rows further down is no other kind.
+uint32_t alignment_of(const void* at, int64_t row_bytes) {
+  const uintptr_t both = reinterpret_cast<uintptr_t>(at) | static_cast<uintptr_t>(row_bytes) | kAlignmentMax;
+  return static_cast<uint32_t>(both & (~both + 1));
+}
+
+ProductAlignments alignments_of(const Product& product) {
+  const int64_t in_bytes = product.inputs * element_bytes(product.element);
+  return {.matrix = alignment_of(product.matrix, in_bytes),
+          .in = alignment_of(product.in, in_bytes),
+          .out = alignment_of(product.out, product.floats_between_rows() * element_bytes(Element::kF32)),
+          .bias = alignment_of(product.bias, 0)};
 }
 
 }  // namespace
@@ -186,24 +190,26 @@ CublasProducts::Kind CublasProducts::kind_of(const Product& product) const {
           .inputs = product.inputs,
           .out_stride = product.floats_between_rows(),
           .element = product.element,
-          .adds = product.adds,
           .has_bias = product.bias != nullptr,
-          .alignment = alignment_of(product)};
+          .alignments = alignments_of(product)};
 }
 
 Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
-  // Heuristics look at whether there are a bias and scales, not at what lies there.
+  // Heuristics look at whether there are a bias and scales and how the bias is aligned, not at what lies there.
   const auto* const any = workspace_.as<const float>();
-  const Vectors vectors{.bias = kind.has_bias ? any : nullptr, .in_scales = any, .matrix_scales = any};
+  const auto* const bias = reinterpret_cast<const float*>(workspace_.as<const std::byte>() + kind.alignments.bias);
+  const Vectors vectors{.bias = kind.has_bias ? bias : nullptr, .in_scales = any, .matrix_scales = any};
   SLUICE_ASSIGN_OR_RETURN(Operation operation, Operation::create(kind.rows, kind.outputs, kind.inputs, kind.out_stride,
                                                                  kind.element, vectors));
-  SLUICE_ASSIGN_OR_RETURN(Preference preference, Preference::create(kind.alignment, !options_.is_batch_invariant));
+  SLUICE_ASSIGN_OR_RETURN(Preference preference, Preference::create(kind.alignments, !options_.is_batch_invariant));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
   int count = 0;
-  SLUICE_RETURN_IF_ERROR(cublas_status(
+  const cublasStatus_t asked =
       cublasLtMatmulAlgoGetHeuristic(handle_, operation.product(), operation.matrix(), operation.in(), operation.out(),
-                                     operation.out(), preference.get(), kCandidates, candidates.data(), &count),
-      "asking cuBLASLt for an algorithm"));
+                                     operation.out(), preference.get(), kCandidates, candidates.data(), &count);
+  // So it tells that there are no candidates.
+  const bool has_none = asked == CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!has_none) SLUICE_RETURN_IF_ERROR(cublas_status(asked, "asking cuBLASLt for an algorithm"));
   for (const auto& candidate : std::span(candidates).first(static_cast<size_t>(count))) {
     if (candidate.state != CUBLAS_STATUS_SUCCESS) continue;
     if (!options_.is_batch_invariant || keeps_sums_whole(candidate.algo)) return candidate.algo;
@@ -214,14 +220,14 @@ Result<cublasLtMatmulAlgo_t> CublasProducts::choose(const Kind& kind) const {
 
 Status CublasProducts::check_fp8() const {
   constexpr int32_t kAnyWidth = 256;
+  constexpr uint32_t kAlignment = kFp8Multiple;
   return choose({.rows = options_.is_batch_invariant ? kInvariantRows : 1,
                  .outputs = kAnyWidth,
                  .inputs = kAnyWidth,
                  .out_stride = kAnyWidth,
                  .element = Element::kFp8,
-                 .adds = false,
                  .has_bias = false,
-                 .alignment = kFp8Multiple})
+                 .alignments = {.matrix = kAlignment, .in = kAlignment, .out = kAlignment, .bias = kAlignment}})
       .status();
 }
 

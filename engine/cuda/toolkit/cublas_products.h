@@ -13,6 +13,17 @@
 
 namespace sluice::engine::cuda {
 
+/// Bytes that an operand's address and the length of its rows are multiples of. Each has its own: a matrix of an odd
+/// number of outputs says nothing against wide reads of what goes in.
+struct ProductAlignments {
+  uint32_t matrix = 0;
+  uint32_t in = 0;
+  uint32_t out = 0;
+  uint32_t bias = 0;  ///< its address
+
+  auto operator<=>(const ProductAlignments&) const = default;
+};
+
 /// Device::multiply by cuBLASLt, in a workspace that is made at the start. Which algorithm suits is asked once for each
 /// kind of product and number of rows, rounded up to a power of two; after that a product is one launch. One caller
 /// thread, on which the device is current.
@@ -39,9 +50,8 @@ class CublasProducts {
     int32_t inputs = 0;
     int32_t out_stride = 0;
     Element element = Element::kBf16;
-    bool adds = false;
     bool has_bias = false;
-    uint32_t alignment = 0;  ///< bytes that all addresses are multiples of
+    ProductAlignments alignments;
 
     auto operator<=>(const Kind&) const = default;
   };
