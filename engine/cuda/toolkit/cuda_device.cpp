@@ -250,7 +250,10 @@ Result<std::unique_ptr<DeviceGraph>> CudaDevice::end_recording() {
   const Status made = cuda_status(cudaGraphInstantiate(&graph, recorded, 0), "making a graph of what was recorded");
   static_cast<void>(cudaGraphDestroy(recorded));
   if (!made.ok()) return made;
-  return std::unique_ptr<DeviceGraph>(std::make_unique<CudaGraph>(graph));
+  std::unique_ptr<DeviceGraph> kept = std::make_unique<CudaGraph>(graph);
+  // Else its first run would take its memory on the device, when that may be full, and a request would wait for it.
+  SLUICE_RETURN_IF_ERROR(cuda_status(cudaGraphUpload(graph, stream_), "bringing a graph to the device"));
+  return kept;
 }
 
 Status CudaDevice::run(DeviceGraph& graph) {
