@@ -167,7 +167,11 @@ Status CudaBackend<Stored>::add_cache(const KvLayout& layout, int32_t block_coun
   memory_uses_.push_back({"inputs of a step", before - with_inputs});
   memory_uses_.push_back({"KV cache", with_inputs - free_before_recording_});
   graphs_.plan(arena_.tokens_max(), std::max(layout.context_length, 1));
-  for (const StepShape& shape : graphs_.shapes()) products_.prepare(shape.rows);
+  int32_t prepared = 0;
+  for (const StepShape& shape : graphs_.shapes()) {  // by rows
+    if (shape.rows != prepared) products_.prepare(shape.rows);
+    prepared = shape.rows;
+  }
   phase_ = Phase::kReady;
   return {};
 }

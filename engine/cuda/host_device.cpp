@@ -220,6 +220,8 @@ Status HostDevice::multiply(const Product& product) {
   SLUICE_CHECK(stride >= outputs);
   const int64_t out_floats = product.rows == 0 ? 0 : (product.rows - 1) * stride + outputs;
   SLUICE_CHECK(device_memory_.contains(product.out, out_floats * element_bytes(Element::kF32)));
+  SLUICE_CHECK(product.bias == nullptr ||
+               device_memory_.contains(product.bias, outputs * element_bytes(Element::kF32)));
   if (product.element == Element::kFp8) check_fp8(product);
   enqueue([product] { multiply_now(product); });
   return {};

@@ -1,17 +1,22 @@
 #include "engine/cuda/cuda_backend.h"
 
+#include <limits>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/cuda/host_device.h"
+#include "tests/cuda/failing_device.h"
 #include "tests/engine/sequence_runner.h"
 
 namespace sluice::engine {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::MatchesRegex;
 
 Status load(const std::string& model, const ExecutorShape& shape, int64_t device_bytes) {
@@ -53,6 +58,22 @@ TEST(CudaBackend, RefusesBlocksThatCopiesDontFit) {
   ExecutorShape shape = kShape;
   shape.block_size = 4;
   EXPECT_EQ(load("llama", shape, kRoomy).message(), "kv.block_size 4 can't be had on CUDA; use a multiple of 8");
+}
+
+// Steps of as many rows are recorded for several lengths of contexts, but have the same products.
+TEST(CudaBackend, PreparesEachKindOfProductOnce) {
+  cuda::HostDevice host(kRoomy);
+  cuda::FailingDevice device(host, std::numeric_limits<int64_t>::max());
+  ASSERT_TRUE(make_executor(SLUICE_SOURCE_DIR "/tests/data/tiny/llama", kShape, make_cuda_backend(device, {})).ok());
+  std::set<std::tuple<int32_t, int32_t, int32_t, bool, bool>> kinds;
+  std::set<int32_t> rows;
+  for (const cuda::Product& product : device.prepared()) {
+    rows.insert(product.rows);
+    EXPECT_TRUE(
+        kinds.emplace(product.rows, product.outputs, product.inputs, product.adds, product.bias != nullptr).second)
+        << product.rows << " rows of " << product.inputs << " by " << product.outputs;
+  }
+  EXPECT_THAT(rows, IsSupersetOf({1, 2, 64}));
 }
 
 TEST(CudaBackend, RefusesModelsWithExperts) {

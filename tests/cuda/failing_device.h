@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/cuda/device.h"
@@ -10,7 +11,7 @@
 namespace sluice::engine::cuda {
 
 /// Another device, lent, until the given number of calls that may fail; that one and all after it fail. Releasing works
-/// on.
+/// on. Keeps what it is told of products to come.
 class FailingDevice final : public Device {
  public:
   FailingDevice(Device& device, int64_t calls) : device_(device), calls_left_(calls) {}
@@ -54,7 +55,10 @@ class FailingDevice final : public Device {
     SLUICE_RETURN_IF_ERROR(count_call());
     return device_.multiply(product);
   }
-  void prepare(const Product& product) override { device_.prepare(product); }
+  void prepare(const Product& product) override {
+    prepared_.push_back(product);
+    device_.prepare(product);
+  }
   int32_t rank_count() const override { return device_.rank_count(); }
   Status all_reduce(float* values, int64_t count) override {
     SLUICE_RETURN_IF_ERROR(count_call());
@@ -92,6 +96,7 @@ class FailingDevice final : public Device {
   }
   void* stream() override { return device_.stream(); }
 
+  const std::vector<Product>& prepared() const { return prepared_; }
   /// No copy has been enqueued since the device was last waited for.
   bool is_idle() const { return is_idle_; }
 
@@ -104,6 +109,7 @@ class FailingDevice final : public Device {
 
   Device& device_;
   int64_t calls_left_;
+  std::vector<Product> prepared_;
   bool is_idle_ = true;
 };
 
