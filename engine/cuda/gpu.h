@@ -7,7 +7,8 @@
 /// nvcc makes instructions of it (gpu_cuda.h). g++ makes a simulation of it (simt/), which runs the same source in
 /// ordinary tests and stops with a message at what a device would let pass: barriers that not all threads reach,
 /// shuffles with lanes missing, shared memory read before it is written or beyond its end, copies used before they are
-/// waited for, addresses that a wide instruction can't take, launches that the smallest device refuses.
+/// waited for, addresses that a wide instruction can't take, launches that the smallest device refuses; and races in
+/// shared memory (simt/simt_races.h).
 ///
 ///   GPU_KERNEL(256) void scale(float* values, int32_t count, float by) {   // at most 256 threads in a block
 ///     const int32_t at = gpu::block_index().x * gpu::block_size().x + gpu::thread_index().x;

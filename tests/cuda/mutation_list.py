@@ -20,6 +20,8 @@ MEET_AFTER = """    attend_stage(softmax, stages[now], from, part);
     gpu::sync_block();
 """
 
+RACE = "race in shared memory"
+
 WARPS = "  const int32_t warp_count = static_cast<int32_t>(gpu::block_size().x) / gpu::kWarpSize;\n"
 SUM_AFTER = WARPS + "  return sum_of_lanes("
 LARGEST_AFTER = WARPS + "  return largest_of_lanes("
@@ -33,9 +35,9 @@ MUTATIONS = [
     Mutation("decode-missing-wait", "decode_attention.cuh", WAIT_AND_MEET, "    gpu::sync_block();\n",
              "decode_attention", "DecodeAttention.MatchesReferenceForEveryGroup"),
     Mutation("decode-missing-barrier-after-copies", "decode_attention.cuh", WAIT_AND_MEET, "    gpu::copy_async_wait<1>();\n",
-             "decode_attention", "DecodeAttention.MatchesReferenceForEveryGroup"),
+             "decode_attention", "DecodeAttention.MatchesReferenceForEveryGroup", RACE),
     Mutation("decode-missing-barrier-before-next-copies", "decode_attention.cuh", MEET_AFTER, MEET_AFTER.splitlines(True)[0],
-             "decode_attention", "DecodeAttention.*"),
+             "decode_attention", "DecodeAttention.*", RACE),
     Mutation("decode-reads-beyond-its-part", "decode_attention.cuh", "const bool is_seen = part.has(from + key);",
              "const bool is_seen = from + key <= part.end;", "decode_attention", "DecodeAttention.MatchesReferenceForEveryGroup"),
     Mutation("decode-forgets-earlier-keys", "decode_attention.cuh", "mass[h] = gpu::fma(mass[h], kept, weight);", "mass[h] += weight;",
@@ -60,7 +62,7 @@ MUTATIONS = [
     Mutation("prefill-missing-wait", "prefill_attention.cuh", WAIT_AND_MEET, "    gpu::sync_block();\n",
              "prefill_attention", "PrefillAttention.MatchesReferenceForEveryHeadSize"),
     Mutation("prefill-missing-barrier", "prefill_attention.cuh", WAIT_AND_MEET, "    gpu::copy_async_wait<1>();\n",
-             "prefill_attention", "PrefillAttention.MatchesReferenceForEveryHeadSize"),
+             "prefill_attention", "PrefillAttention.MatchesReferenceForEveryHeadSize", RACE),
     Mutation("prefill-tiles-begin-anywhere", "prefill_attention.cuh", "int32_t from = seen.begin / kKeys * kKeys;",
              "int32_t from = seen.begin;", "prefill_attention", "PrefillAttention.GivesATokenTheSameInEveryChunk"),
     Mutation("prefill-writes-padding-rows", "prefill_attention.cuh", "if (row >= tile.count) continue;", "if (row > tile.count) continue;",
@@ -82,7 +84,7 @@ MUTATIONS = [
              "fp8_cache", "Fp8Cache.KeepsHeadsOfEveryMagnitudeToASixteenth"),
     # ---- Norms
     Mutation("norm-missing-barrier", "sums.cuh", "warps.of[gpu::warp()] = of_warp;\n  gpu::sync_block();\n" + SUM_AFTER,
-             "warps.of[gpu::warp()] = of_warp;\n" + SUM_AFTER, "rms_norm", "RmsNormKernel.NormalizesRowsOfAnyWidth"),
+             "warps.of[gpu::warp()] = of_warp;\n" + SUM_AFTER, "rms_norm", "RmsNormKernel.NormalizesRowsOfAnyWidth", RACE),
     Mutation("norm-sums-in-one-place", "rms_norm.cuh", "sums.residual);", "sums.added);",
              "rms_norm", "AddRmsNormKernel.NormalizesWhatItAddsBefore"),
     Mutation("norm-without-epsilon", "rms_norm.cuh", "gpu::rsqrt(mean + norm.epsilon)", "gpu::rsqrt(mean)",
@@ -103,7 +105,7 @@ MUTATIONS = [
              "dequantize", "DequantizeKernel.*"),
     # ---- Rows as fp8
     Mutation("largest-missing-barrier", "sums.cuh", "warps.of[gpu::warp()] = of_warp;\n  gpu::sync_block();\n" + LARGEST_AFTER,
-             "warps.of[gpu::warp()] = of_warp;\n" + LARGEST_AFTER, "quantize_rows", "*"),
+             "warps.of[gpu::warp()] = of_warp;\n" + LARGEST_AFTER, "quantize_rows", "*", RACE),
     Mutation("largest-of-positive-numbers", "quantize_rows.cuh", "value < 0 ? -value : value;", "value;", "quantize_rows", "*"),
     # ---- Element by element
     Mutation("embed-without-scale", "embed.cuh", "for (float& value : values) value *= args.scale;", "",
@@ -116,7 +118,7 @@ MUTATIONS = [
     Mutation("ranks-count-the-own-warp", "sampling_block.cuh", "rank += i < gpu::warp() ?", "rank += i <= gpu::warp() ?",
              "sampling_sets", "SamplingKernels.*"),
     Mutation("sampling-missing-barrier", "sampling_block.cuh", "memory.warp_counts[gpu::warp()] = found;\n  gpu::sync_block();\n",
-             "memory.warp_counts[gpu::warp()] = found;\n", "sampling_sets", "SamplingKernels.DrawWhereTheRandomNumberFalls"),
+             "memory.warp_counts[gpu::warp()] = found;\n", "sampling_sets", "SamplingKernels.DrawWhereTheRandomNumberFalls", RACE),
     Mutation("penalties-undone-in-any-order", "penalties.cuh", "  gpu::sync_block();  // a token may be in both: history came first and goes last\n",
              "", "sampling_agreement", "SamplingKernels.Agree*"),
     Mutation("temperature-of-another-row", "draw_tokens.cuh", "rows.inverse_temperature[row]", "rows.inverse_temperature[0]",

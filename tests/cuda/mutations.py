@@ -59,15 +59,19 @@ class TestBench:
         self.folder = pathlib.Path(folder)
 
     def run(self, test, test_filter, overlay):
-        """Exit code and output; negative for a signal. Without optimisation: it compiles in half the time."""
+        """Exit code and output; negative for a signal. Without optimisation: it compiles in half the time. The simulation is shown each
+        access of memory (CMakeLists.txt)."""
         program = self.folder / "test"
-        command = [self.compiler, "-std=c++20", "-O0", "-ffp-contract=off", f"-DSLUICE_SOURCE_DIR=\"{ROOT}\"", f"-I{overlay}", f"-I{ROOT}",
-                   f"-I{ROOT}/tests/cuda/simulated",
-                   str(ROOT / "tests" / "cuda" / f"{test}_test.cpp"), *self.libraries,
-                   "-lgmock_main", "-lgmock", "-lgtest", "-lpthread", "-o", str(program)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Fault(f"{test}_test.cpp does not compile:\n{done.stderr[:500]}")
+        made = self.folder / "test.o"
+        flags = ["-std=c++20", "-O0", "-fsanitize=thread", "-ffp-contract=off", f"-DSLUICE_SOURCE_DIR=\"{ROOT}\""]
+        folders = [f"-I{overlay}", f"-I{ROOT}", f"-I{ROOT}/tests/cuda/simulated"]
+        source = str(ROOT / "tests" / "cuda" / f"{test}_test.cpp")
+        libraries = [*self.libraries, "-lgmock_main", "-lgmock", "-lgtest", "-lpthread"]
+        # Apart: to link with -fsanitize=thread would bring ThreadSanitizer itself.
+        for arguments in ([*flags, *folders, "-c", source, "-o", str(made)], [str(made), *libraries, "-o", str(program)]):
+            done = subprocess.run([self.compiler, *arguments], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise Fault(f"{test}_test.cpp does not compile:\n{done.stderr[:500]}")
         try:
             done = subprocess.run([program, f"--gtest_filter={test_filter}", "--gtest_color=no"], capture_output=True, text=True,
                                   errors="replace", timeout=RUN_TIMEOUT_S)

@@ -147,24 +147,24 @@ inline T& as_one(From* at) {
   return *reinterpret_cast<T*>(at);
 }
 
-// One thread runs at a time, so an atomic operation is an operation.
-inline float atomic_add(float* at, float value) {
+// One thread runs at a time, so an atomic operation is an operation. It races with no other atomic one.
+[[gnu::no_sanitize("thread")]] inline float atomic_add(float* at, float value) {
   const float before = *at;
   *at += value;
   return before;
 }
-inline int32_t atomic_add(int32_t* at, int32_t value) {
+[[gnu::no_sanitize("thread")]] inline int32_t atomic_add(int32_t* at, int32_t value) {
   const int32_t before = *at;
   // Wraps, as on a device.
   *at = static_cast<int32_t>(static_cast<uint32_t>(before) + static_cast<uint32_t>(value));
   return before;
 }
-inline uint32_t atomic_max(uint32_t* at, uint32_t value) {
+[[gnu::no_sanitize("thread")]] inline uint32_t atomic_max(uint32_t* at, uint32_t value) {
   const uint32_t before = *at;
   if (value > before) *at = value;
   return before;
 }
-inline uint64_t atomic_max(uint64_t* at, uint64_t value) {
+[[gnu::no_sanitize("thread")]] inline uint64_t atomic_max(uint64_t* at, uint64_t value) {
   const uint64_t before = *at;
   if (value > before) *at = value;
   return before;

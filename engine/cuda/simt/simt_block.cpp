@@ -20,6 +20,11 @@ size_t count(Dim3 of) {
   return size_t{of.x} * of.y * of.z;
 }
 
+Dim3 position_of(size_t thread, Dim3 block) {
+  const auto number = static_cast<uint32_t>(thread);
+  return {number % block.x, number / block.x % block.y, number / block.x / block.y};
+}
+
 size_t lowest(uint32_t lanes) {
   return static_cast<size_t>(std::countr_zero(lanes));
 }
@@ -35,6 +40,10 @@ Block& this_block() {
   return *block_of_this_thread;
 }
 
+void note_shared_access(const void* at, size_t bytes, bool writes) {
+  this_block().note_access(at, bytes, writes);
+}
+
 Block::Block(const Launch& how, std::string kernel, const std::function<void()>& body, FiberStacks& stacks)
     : grid_(how.grid),
       size_(how.block),
@@ -42,10 +51,13 @@ Block::Block(const Launch& how, std::string kernel, const std::function<void()>&
       body_(body),
       overlaps_previous_(how.overlaps_previous),
       shared_(how.shared_bytes),
+      races_(how.shared_bytes, count(how.block)),
       threads_(count(how.block)),
-      lanes_in_call_((threads_.size() + kWarpSize - 1) / kWarpSize) {
+      lanes_in_call_((threads_.size() + kWarpSize - 1) / kWarpSize),
+      absent_lanes_(lanes_in_call_.size()) {
   for (size_t i = 0; i < threads_.size(); ++i) {
     threads_[i].block = this;
+    threads_[i].position = position_of(i, size_);
     threads_[i].fiber.prepare(stacks.bottom(i), &Block::live, &threads_[i]);
   }
 }
@@ -53,6 +65,7 @@ Block::Block(const Launch& how, std::string kernel, const std::function<void()>&
 void Block::run(Dim3 index, OrderSource& order) {
   SLUICE_CHECK(block_of_this_thread == nullptr && "a launch inside of a kernel");
   block_of_this_thread = this;
+  watched_shared = {.begin = reinterpret_cast<uintptr_t>(shared_.data()), .bytes = shared_.bytes()};
   start(index);
   while (live_count_ > 0) {
     const std::vector<size_t> warps = order.sequence(lanes_in_call_.size());
@@ -60,6 +73,7 @@ void Block::run(Dim3 index, OrderSource& order) {
     open_barrier();
   }
   check_end();
+  watched_shared = {};
   block_of_this_thread = nullptr;
 }
 
@@ -74,7 +88,9 @@ void Block::check_end() const {
 void Block::start(Dim3 index) {
   index_ = index;
   shared_.clear();
+  races_.meet_block();
   live_count_ = threads_.size();
+  std::ranges::fill(absent_lanes_, 0U);
   waiting_count_ = 0;
   for (Thread& thread : threads_) {
     thread.state = State::kRunnable;
@@ -89,7 +105,7 @@ void Block::live(void* thread) {
   while (true) {
     self.block->body_();
     self.block->leave_warp("has returned", 0);
-    self.state = State::kReturned;
+    self.block->be_absent(State::kReturned);
     --self.block->live_count_;
     self.fiber.yield();
   }
@@ -116,8 +132,17 @@ void Block::run_warp(size_t warp, OrderSource& order) {
 void Block::open_barrier() {
   SLUICE_CHECK(waiting_count_ == live_count_);
   waiting_count_ = 0;
-  for (Thread& thread : threads_)
-    if (thread.state == State::kAtBarrier) thread.state = State::kRunnable;
+  races_.meet_block();
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    if (threads_[i].state != State::kAtBarrier) continue;
+    threads_[i].state = State::kRunnable;
+    absent_lanes_[i / kWarpSize] &= ~(1U << i % kWarpSize);
+  }
+}
+
+void Block::be_absent(State how) {
+  threads_[running_].state = how;
+  absent_lanes_[running_ / kWarpSize] |= own_bit();
 }
 
 void Block::wait_for_block(int line) {
@@ -130,7 +155,7 @@ void Block::wait_for_block(int line) {
   ++waiting_count_;
   Thread& self = threads_[running_];
   self.line = line;
-  self.state = State::kAtBarrier;
+  be_absent(State::kAtBarrier);
   self.fiber.yield();
 }
 
@@ -167,15 +192,14 @@ void Block::check_mask(const WarpCall& call) const {
 }
 
 void Block::check_all_will_come(const WarpCall& call) const {
-  for (uint32_t left = call.mask; left != 0; left &= left - 1) {
-    const size_t partner = warp_begin() + lowest(left);
-    const Thread& other = threads_[partner];
-    if (other.state == State::kRunnable || other.state == State::kInWarpCall) continue;
-    const std::string how = other.state == State::kReturned
-                                ? "has returned"
-                                : "waits at the block's barrier at line " + std::to_string(other.line);
-    fail(name_of(running_) + " waits in " + call.name + " for " + name_of(partner) + ", which " + how, call.line);
-  }
+  const uint32_t missing = call.mask & absent_lanes_[running_ / kWarpSize];
+  if (missing == 0) return;
+  const size_t partner = warp_begin() + lowest(missing);
+  const Thread& other = threads_[partner];
+  const std::string how = other.state == State::kReturned
+                              ? "has returned"
+                              : "waits at the block's barrier at line " + std::to_string(other.line);
+  fail(name_of(running_) + " waits in " + call.name + " for " + name_of(partner) + ", which " + how, call.line);
 }
 
 // Either a waiting lane is in this mask or this lane in that lane's: then both have called the same.
@@ -184,6 +208,7 @@ void Block::check_all_agree(const WarpCall& call) const {
     const size_t partner = warp_begin() + lowest(left);
     const WarpCall& other = *threads_[partner].call;
     const bool is_same = call.mask == other.mask && call.name == other.name && call.line == other.line;
+    if (is_same && call.mask == kFullMask) return;  // as all that wait have agreed with that one
     if (is_same || ((call.mask >> lowest(left) & 1U) == 0 && (other.mask & own_bit()) == 0)) continue;
     fail_for_difference(call, partner);
   }
@@ -210,14 +235,26 @@ void Block::carry_out(const WarpCall& call) {
   lanes_in_call() &= ~call.mask;
 }
 
+void Block::order_lanes(const WarpArguments& lanes) {
+  uint32_t mask = 0;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) mask |= lanes[lane] == nullptr ? 0U : 1U << lane;
+  races_.meet_warp(warp_begin(), mask);
+}
+
+void Block::note_access(const void* at, size_t bytes, bool writes) {
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(at) - shared_.data());
+  if (!shared_.holds(at, bytes)) return;  // its beginning is shared memory, its end isn't: is_overrun() tells
+  const std::optional<Race> race = races_.note(running_, offset, bytes, writes);
+  if (!race) return;
+  fail("race in shared memory at byte " + std::to_string(race->offset) + ": " + name_of(race->earlier) +
+           (race->wrote_earlier ? " has written" : " has read") + " what " + name_of(running_) +
+           (writes ? " writes" : " reads") + " without a barrier between",
+       0);
+}
+
 void Block::fail(const std::string& message, int line) const {
   const std::string text = message + "; " + name_of(running_) + " of block " + to_text(index_);
   check_failed(text.c_str(), kernel_.c_str(), line);
-}
-
-Dim3 Block::position(size_t thread) const {
-  const auto number = static_cast<uint32_t>(thread);
-  return {number % size_.x, number / size_.x % size_.y, number / size_.x / size_.y};
 }
 
 std::string Block::name_of(size_t thread) const {

@@ -9,6 +9,7 @@
 #include "engine/cuda/gpu.h"
 #include "engine/cuda/simt/simt_fiber.h"
 #include "engine/cuda/simt/simt_order.h"
+#include "engine/cuda/simt/simt_races.h"
 #include "engine/cuda/simt/simt_shared.h"
 
 namespace sluice::gpu::simt {
@@ -47,16 +48,21 @@ class Block {
   bool& has_waited_for_previous() { return threads_[running_].has_waited_for_previous; }
   void wait_for_block(int line);
   void meet_warp(const WarpCall& call);
+  /// What the lanes of the running thread's warp that have arguments did is before what they do.
+  void order_lanes(const WarpArguments& lanes);
+  /// Of shared memory. Aborts on a race.
+  void note_access(const void* at, size_t bytes, bool writes);
   /// Aborts with the kernel, the thread that runs and the line; 0 for none.
   [[noreturn]] void fail(const std::string& message, int line) const;
 
-  Dim3 position(size_t thread) const;
+  Dim3 position(size_t thread) const { return threads_[thread].position; }
 
  private:
   enum class State { kRunnable, kAtBarrier, kInWarpCall, kReturned };
 
   struct Thread {
     Block* block = nullptr;
+    Dim3 position;
     Fiber fiber;
     State state = State::kReturned;
     int line = 0;                    // of the barrier
@@ -81,6 +87,7 @@ class Block {
   uint32_t own_bit() const { return 1U << running_ % kWarpSize; }
   /// The lanes of the running thread's warp that wait in an operation of it.
   uint32_t lanes_in_call() const { return lanes_in_call_[running_ / kWarpSize]; }
+  void be_absent(State how);
   uint32_t& lanes_in_call() { return lanes_in_call_[running_ / kWarpSize]; }
 
   Dim3 grid_;
@@ -90,8 +97,10 @@ class Block {
   const std::function<void()>& body_;
   const bool overlaps_previous_;
   SharedMemory shared_;
+  RaceDetector races_;
   std::vector<Thread> threads_;
   std::vector<uint32_t> lanes_in_call_;  // [warps]
+  std::vector<uint32_t> absent_lanes_;   // [warps]: that have returned or wait at the block's barrier
   size_t running_ = 0;
   size_t at_barrier_ = 0;  // a thread that waits there, if any does
   size_t waiting_count_ = 0;

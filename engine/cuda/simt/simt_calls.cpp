@@ -56,6 +56,8 @@ void copy_async(void* shared_to, const void* global_from, int32_t bytes) {
     this_block().fail("copy_async with an address that is not a multiple of 16", 0);
   if (!this_block().shared().holds(shared_to, 16)) this_block().fail("copy_async to outside of shared memory", 0);
   if (this_block().shared().holds(global_from, 1)) this_block().fail("copy_async from shared memory", 0);
+  // The bytes may come at any time from here to the end of the wait.
+  this_block().note_access(shared_to, kCopyBytes, true);
   this_block().copies().add(shared_to, global_from, static_cast<size_t>(bytes));
 }
 
@@ -64,7 +66,8 @@ void copy_async_commit() {
 }
 
 void copy_async_wait(int32_t groups) {
-  this_block().copies().wait(groups);
+  Block& block = this_block();
+  block.copies().wait(groups, [&block](const void* to) { block.note_access(to, kCopyBytes, true); });
 }
 
 void wait_for_previous_kernel() {

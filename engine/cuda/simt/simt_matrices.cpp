@@ -58,6 +58,7 @@ void check_row(const void* row, int line) {
 
 void load(const char* name, uint32_t* to, const void* row, void (*carry_out)(const WarpArguments& lanes), int line) {
   check_row(row, line);
+  this_block().note_access(row, kRowBytes, false);
   LoadArguments arguments{to, row};
   this_block().meet_warp({name, kFullMask, line, carry_out, &arguments});
 }

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::byte kUnset{0xFF};
 constexpr size_t kGuardBytes = 4096;
-constexpr size_t kCopyBytes = 16;
 
 std::byte* align_up(std::byte* at, size_t alignment) {
   const auto address = reinterpret_cast<uintptr_t>(at);
@@ -55,13 +54,14 @@ void CopyQueue::add(void* to, const void* from, size_t bytes) {
   copies_.push_back({to, from, bytes, group_});
 }
 
-void CopyQueue::wait(int32_t groups) {
+void CopyQueue::wait(int32_t groups, const std::function<void(const void* to)>& done) {
   const auto end =
       std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.group >= group_ - groups; });
   for (auto copy = copies_.begin(); copy != end; ++copy) {
     unpoison(copy->to, kCopyBytes);
     std::memset(copy->to, 0, kCopyBytes);
     if (copy->bytes > 0) std::memcpy(copy->to, copy->from, copy->bytes);
+    done(copy->to);
   }
   copies_.erase(copies_.begin(), end);
 }

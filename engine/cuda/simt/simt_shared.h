@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,13 +31,15 @@ class SharedMemory {
   std::byte* data_;
 };
 
+constexpr size_t kCopyBytes = 16;
+
 /// The copies to shared memory that one thread has under way. Their bytes are NaNs, and poisoned, until it waits.
 class CopyQueue {
  public:
   void add(void* to, const void* from, size_t bytes);
   void commit() { ++group_; }
-  /// Carries out all committed groups but the latest `groups`.
-  void wait(int32_t groups);
+  /// Carries out all committed groups but the latest `groups`, and calls `done` with where each copy went.
+  void wait(int32_t groups, const std::function<void(const void* to)>& done);
   /// Forgets what was never waited for.
   void clear();
 

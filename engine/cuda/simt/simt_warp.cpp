@@ -69,7 +69,8 @@ void carry_out_ballot(const WarpArguments& lanes) {
 
 void sync_warp(uint32_t mask, int line) {
   char nothing = 0;
-  this_block().meet_warp({"sync_warp", mask, line, [](const WarpArguments& /*lanes*/) {}, &nothing});
+  this_block().meet_warp(
+      {"sync_warp", mask, line, [](const WarpArguments& lanes) { this_block().order_lanes(lanes); }, &nothing});
 }
 
 uint64_t shuffle(Shuffle how, uint64_t value, int32_t by, uint32_t mask, int line) {
