@@ -71,7 +71,7 @@ Result<const Plugin*> open_plugin(std::span<const std::filesystem::path> folders
   auto* const entry = reinterpret_cast<PluginEntry*>(dlsym(library, kPluginEntry));
   if (entry == nullptr) return failed_precondition(file.string() + " is no CUDA backend: " + loader_reason());
   const Plugin* const plugin = entry();
-  if (const std::string own = plugin_abi(SLUICE_VERSION); plugin->abi != own) {
+  if (const std::string own = plugin_abi(SLUICE_VERSION, header_digest()); plugin->abi != own) {
     return failed_precondition(file.string() + " is of another build: it is of \"" + plugin->abi +
                                "\", this program of \"" + own + "\"; install both from one build");
   }

@@ -39,7 +39,7 @@ struct PluginOptions {
 };
 
 /// What libsluice_cuda.so does for the program that opens it. C++ objects go from one to the other, so both are of one
-/// version and one compiler; all memory comes from the C++ library that they share.
+/// version, one compiler and the same headers; all memory comes from the C++ library that they share.
 struct Plugin {
   /// plugin_abi() of its build. The first member in every version, and the only one to be read before it is compared.
   const char* abi;
@@ -54,9 +54,13 @@ struct Plugin {
 
 using PluginEntry = const Plugin*();
 
-/// Of a program or a plugin of Sluice's `version` that is compiled by this compiler.
-inline std::string plugin_abi(std::string_view version) {
-  return "Sluice " + std::string(version) + ", compiled by " __VERSION__;
+/// Of the headers of base/, engine/ and engine/cuda/ that this program or plugin is compiled from: two of one digest
+/// agree on what crosses between them. Made by the build (cmake/header_digest.cmake).
+std::string_view header_digest();
+
+/// Of a program or a plugin of Sluice's `version` that is compiled by this compiler from headers of this digest.
+inline std::string plugin_abi(std::string_view version, std::string_view headers) {
+  return "Sluice " + std::string(version) + ", compiled by " __VERSION__ " from headers " + std::string(headers);
 }
 
 }  // namespace sluice::engine::cuda

@@ -56,7 +56,14 @@ TEST(OpenPlugin, RefusesAnotherBuildAndNamesBoth) {
   EXPECT_THAT(message, HasSubstr("other_build/libsluice_cuda.so is of another build"));
   EXPECT_THAT(message, HasSubstr("\"Sluice 0.0.1, compiled by 12.2.0\""));
   EXPECT_THAT(message, HasSubstr("\"Sluice "));
-  EXPECT_THAT(message, HasSubstr("compiled by " __VERSION__ "\"; install both from one build"));
+  EXPECT_THAT(message, HasSubstr("compiled by " __VERSION__ " from headers " + std::string(header_digest()) +
+                                 "\"; install both from one build"));
+}
+
+TEST(OpenPlugin, RefusesOneOfOtherHeadersThoughVersionAndCompilerAreTheSame) {
+  const std::string message = refusal_of({folder_of("other_headers")}).message();
+  EXPECT_THAT(message, HasSubstr("other_headers/libsluice_cuda.so is of another build"));
+  EXPECT_THAT(message, HasSubstr(" from headers 0123456789abcdef\", this program of \"Sluice "));
 }
 
 TEST(OpenPlugin, TakesTheFirstThatIsThere) {

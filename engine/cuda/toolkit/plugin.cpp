@@ -47,7 +47,7 @@ Result<RankBackends> open(const PluginOptions& options) {
 /// A PluginEntry, found by its name in kPluginEntry.
 extern "C" __attribute__((visibility("default"))) const sluice::engine::cuda::Plugin* sluice_cuda_plugin() {
   using namespace sluice::engine::cuda;
-  static const std::string abi = plugin_abi(SLUICE_VERSION);
+  static const std::string abi = plugin_abi(SLUICE_VERSION, header_digest());
   static const Plugin plugin{.abi = abi.c_str(), .devices = describe_devices, .open = open};
   return &plugin;
 }

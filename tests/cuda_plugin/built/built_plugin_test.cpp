@@ -22,7 +22,7 @@ Result<const Plugin*> open_built() {
 TEST(BuiltPlugin, IsOpenedByAProgramOfTheSameBuild) {
   const Result<const Plugin*> plugin = open_built();
   ASSERT_TRUE(plugin.ok()) << plugin.status();
-  EXPECT_EQ((*plugin)->abi, plugin_abi(SLUICE_VERSION));
+  EXPECT_EQ((*plugin)->abi, plugin_abi(SLUICE_VERSION, header_digest()));
 }
 
 TEST(BuiltPlugin, TellsCudasReasonWhereThereIsNoDriver) {

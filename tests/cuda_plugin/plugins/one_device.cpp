@@ -19,7 +19,7 @@ Result<RankBackends> open(const PluginOptions& options) {
 
 extern "C" const sluice::engine::cuda::Plugin* sluice_cuda_plugin() {
   using namespace sluice::engine::cuda;
-  static const std::string abi = plugin_abi(SLUICE_VERSION);
+  static const std::string abi = plugin_abi(SLUICE_VERSION, header_digest());
   static const Plugin plugin{.abi = abi.c_str(), .devices = devices, .open = open};
   return &plugin;
 }
