@@ -52,6 +52,37 @@ TEST(WeightConversion, GivesAllFloatsAsTheHostDoes) {
   }
 }
 
+/// `count` of the stored numbers from number `first` on, brought to `shift` elements past an aligned address.
+template <typename Out>
+std::vector<Out> converted_part(TensorType type, Element element, const std::vector<uint8_t>& stored, int64_t first,
+                                int64_t count, int64_t shift) {
+  GuardedBuffer<Out> buffer(count, shift);
+  const StoredElements from{.type = type, .data = stored.data() + first * traits_of(type).block_bytes, .count = count};
+  EXPECT_EQ(launch_weight_conversion(from, element, buffer.data(), nullptr), 0);
+  return buffer.take();
+}
+
+// A thread has eight: it moves them at once where both ends are aligned and all eight are there.
+TEST(WeightConversion, TakesAnyCountFromAndToAnyAddress) {
+  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBf16}) {
+    SCOPED_TRACE(tensor_type_name(type));
+    const auto stored = all_numbers(type);
+    std::vector<float> all(stored.size() / static_cast<size_t>(traits_of(type).block_bytes));
+    dequantize(type, std::as_bytes(std::span(stored)), all);
+    for (const int64_t count : {1, 7, 8, 9, 2047, 2048, 2049}) {
+      for (const int64_t first : {0, 1, 4}) {
+        const std::vector<float> expected(all.begin() + first, all.begin() + first + count);
+        std::vector<gpu::Bf16> rounded;
+        for (const float value : expected) rounded.push_back({float_to_bf16(value)});
+        for (const int64_t shift : {0, 3}) {
+          EXPECT_TRUE(is_same(converted_part<float>(type, Element::kF32, stored, first, count, shift), expected));
+          EXPECT_TRUE(is_same(converted_part<gpu::Bf16>(type, Element::kBf16, stored, first, count, shift), rounded));
+        }
+      }
+    }
+  }
+}
+
 TEST(WeightConversion, IsNotNeededForTheTypesThatDevicesKeep) {
   EXPECT_TRUE(is_stored_as(TensorType::kBf16, Element::kBf16));
   EXPECT_TRUE(is_stored_as(TensorType::kF32, Element::kF32));

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/cuda/gpu.h"
+#include "engine/cuda/kernels/group.cuh"
 
 namespace sluice::engine::cuda {
 
@@ -36,17 +37,21 @@ inline int32_t launch_fill_rows(float* to, const float* row, int32_t row_count, 
   return gpu::launch<fill_rows_kernel>(how, to, row, width);
 }
 
-/// to[i] = from[i] in another type.
+/// to[i] = from[i] in another type, eight of them a thread.
 template <typename To, typename From>
 GPU_KERNEL(kRowsThreads)
 void convert_kernel(To* to, const From* from, int64_t count) {
-  const int64_t i = int64_t{gpu::block_index().x} * kRowsThreads + gpu::thread_index().x;
-  if (i < count) to[i] = gpu::from_float<To>(gpu::to_float(from[i]));
+  const int64_t at = (int64_t{gpu::block_index().x} * kRowsThreads + gpu::thread_index().x) * kGroup;
+  if (at >= count) return;
+  const auto left = static_cast<int32_t>(count - at < kGroup ? count - at : kGroup);
+  float values[kGroup];
+  load_group(from + at, left, values);
+  store_group(to + at, left, values);
 }
 
 template <typename To, typename From>
 int32_t launch_convert(To* to, const From* from, int64_t count, void* stream) {
-  const auto blocks = static_cast<uint32_t>((count + kRowsThreads - 1) / kRowsThreads);
+  const auto blocks = static_cast<uint32_t>(divide_up(count, int64_t{kRowsThreads} * kGroup));
   return gpu::launch<convert_kernel<To, From>>({.grid = {blocks}, .block = {kRowsThreads}, .stream = stream}, to, from,
                                                count);
 }
