@@ -14,15 +14,18 @@ namespace sluice::engine::cuda {
 
 /// Memory that one operation has for itself.
 enum class Scratch {
-  kColumns,     ///< what goes into a product
-  kNumbers,     ///< a matrix in blocks, as a product takes it, or some rows of it
-  kGateUp,      ///< a product of two parts
-  kProduct,     ///< a rank's part of a sum
-  kQueries,     ///< turned heads
-  kPartials,    ///< parts of attention
-  kGathered,    ///< rows whose logits are wanted
-  kLogits,      ///< of these rows
-  kCandidates,  ///< tokens that may be drawn
+  kColumns,      ///< what goes into a product
+  kNumbers,      ///< a matrix in blocks, as a product takes it, or some rows of it
+  kGateUp,       ///< a product of two parts
+  kProduct,      ///< a rank's part of a sum
+  kQueries,      ///< turned heads
+  kPartials,     ///< parts of attention
+  kRouting,      ///< which experts tokens take
+  kExpertGated,  ///< what goes into the experts' second products
+  kExpertRows,   ///< and what comes of them
+  kGathered,     ///< rows whose logits are wanted
+  kLogits,       ///< of these rows
+  kCandidates,   ///< tokens that may be drawn
 };
 
 struct ScratchNeed {
@@ -61,7 +64,7 @@ class ActivationArena {
   }
 
  private:
-  static constexpr size_t kScratchCount = 9;
+  static constexpr size_t kScratchCount = 12;
 
   struct Activation {
     int32_t width = 0;

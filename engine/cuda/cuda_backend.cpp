@@ -12,6 +12,7 @@
 
 #include "engine/cuda/activation_arena.h"
 #include "engine/cuda/device_attention.h"
+#include "engine/cuda/device_experts.h"
 #include "engine/cuda/device_limits.h"
 #include "engine/cuda/device_sampler.h"
 #include "engine/cuda/device_weights.h"
@@ -48,6 +49,7 @@ class CudaBackend final : public Backend {
         weights_(device, {options.element, options.keeps_blocks}, {.threads = options.load_threads}),
         inputs_(device),
         products_(device, weights_, arena_, options.gemv_rows_max, options.numbers_bytes_max),
+        experts_(device, weights_, arena_, products_),
         attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
         sampler_(device),
         drawn_tokens_(device) {}
@@ -65,7 +67,9 @@ class CudaBackend final : public Backend {
     return arena_.add(tokens_max, width);
   }
   RopeId add_rope(const RopeParams& params) override { return attention_.add_rope(params); }
-  Result<ExpertsId> add_experts(Experts experts, int32_t tokens_max) override;
+  Result<ExpertsId> add_experts(Experts experts, int32_t /*tokens_max*/) override {
+    return experts_.add(std::move(experts));
+  }
   Status add_cache(const KvLayout& layout, int32_t block_count) override;
   /// All zero when the device has no memory left to measure with.
   MachineLimits measure_limits(const Clock& clock) override {
@@ -89,7 +93,7 @@ class CudaBackend final : public Backend {
                        ActivationId product) override;
   void norm_gated(ActivationId out, ActivationId in, const RmsNorm& norm, MatrixId gate_up,
                   GateActivation activation_kind) override;
-  void norm_experts_add(ActivationId, const RmsNorm&, ExpertsId) override { SLUICE_CHECK(false && "no experts exist"); }
+  void norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) override;
   Status sample(ActivationId in, const RmsNorm& norm, MatrixId head) override;
   Result<StepOutput> collect() override { return sampler_.take(); }
   int32_t steps_ahead() const override { return 1; }
@@ -115,6 +119,11 @@ class CudaBackend final : public Backend {
   ScratchNeed numbers_for(int32_t rows, MatrixId matrix) const {
     return {Scratch::kNumbers, products_.number_bytes(rows, matrix)};
   }
+  /// Of sums of `width` to which other ranks add theirs.
+  ScratchNeed product_for(int32_t width) const {
+    const bool is_shared = device_.rank_count() > 1;
+    return {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * width * kFloatBytes : 0};
+  }
   void sum_over_ranks(float* product, int32_t width);
   void add(ActivationId residual, const float* added, const NormWeight& norm);
   void plan_sampling(ActivationId in, MatrixId head);
@@ -127,6 +136,7 @@ class CudaBackend final : public Backend {
   ActivationArena arena_;
   StepInputs inputs_;
   MatrixProducts<Stored> products_;
+  DeviceExperts<Stored> experts_;
   DeviceAttention attention_;
   DeviceSampler sampler_;
   DrawnTokens drawn_tokens_;
@@ -148,11 +158,6 @@ template <typename Stored>
 MatrixSize CudaBackend<Stored>::matrix_size(MatrixId matrix) const {
   const DeviceMatrix& stored = weights_.matrix(matrix);
   return {stored.rows, stored.length, stored.bytes()};
-}
-
-template <typename Stored>
-Result<ExpertsId> CudaBackend<Stored>::add_experts(Experts, int32_t) {
-  return failed_precondition("models with experts don't run on CUDA yet; use --device cpu");
 }
 
 // Called when the weights are in and the activations planned: everything else is allocated here, and nothing later.
@@ -240,7 +245,8 @@ Status CudaBackend<Stored>::end_rehearsal() {
   }
   SLUICE_CHECK(phase_ == Phase::kPlanning && sampler_room_.vocab_size > 0);
   SLUICE_RETURN_IF_ERROR(weights_.allocate());
-  memory_uses_.push_back({"weights", weights_.bytes()});
+  SLUICE_RETURN_IF_ERROR(experts_.allocate());
+  memory_uses_.push_back({"weights", weights_.bytes() + experts_.bytes()});
   SLUICE_RETURN_IF_ERROR(arena_.allocate(device_));
   memory_uses_.push_back({"activations", arena_.bytes()});
   const int64_t before = device_.memory().free;
@@ -296,7 +302,7 @@ template <typename Stored>
 void CudaBackend<Stored>::embed(ActivationId out, MatrixId table, float scale) {
   const DeviceMatrix& matrix = weights_.matrix(table);
   SLUICE_CHECK(matrix.length == arena_.width(out));
-  if (phase_ == Phase::kPlanning) weights_.keep_table(table);
+  if (phase_ == Phase::kPlanning) weights_.keep_unrounded(table);
   if (skips({.uses = {}, .writes = {out}, .scratch = {}})) return;
   status_.add_launch(launch_embed(EmbedArgs<Stored, float>{.table = matrix.elements.as<const Stored>(),
                                                            .token_ids = inputs_.token_ids(),
@@ -349,9 +355,8 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
   const bool is_shared = device_.rank_count() > 1;
   if (skips({.uses = {residual, in},
              .writes = {},
-             .scratch = {columns_for(arena_.tokens_max(), width),
-                         numbers_for(arena_.tokens_max(), matrix),
-                         {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * rows * kFloatBytes : 0}}}))
+             .scratch = {columns_for(arena_.tokens_max(), width), numbers_for(arena_.tokens_max(), matrix),
+                         product_for(rows)}}))
     return;
   products_.take(arena_.data(in), shape_.tokens, matrix, status_);
   if (!is_shared)
@@ -419,6 +424,27 @@ void CudaBackend<Stored>::norm_gated(ActivationId out, ActivationId in, const Rm
                                                         .activation = activation_kind},
                                  device_.stream()),
                      "gate");
+}
+
+template <typename Stored>
+void CudaBackend<Stored>::norm_experts_add(ActivationId residual, const RmsNorm& norm, ExpertsId experts) {
+  const int32_t width = arena_.width(residual);
+  const int32_t tokens_max = arena_.tokens_max();
+  const auto room = experts_.room(experts, tokens_max);
+  const bool is_shared = device_.rank_count() > 1;
+  if (skips({.uses = {residual},
+             .writes = {},
+             .scratch = {columns_for(tokens_max, width),
+                         {Scratch::kRouting, room.routing},
+                         {Scratch::kExpertGated, room.gated},
+                         {Scratch::kExpertRows, room.rows},
+                         product_for(width)}}))
+    return;
+  float* sum = is_shared ? arena_.scratch<float>(Scratch::kProduct) : arena_.data(residual);
+  experts_.run(experts, arena_.data(residual), norm_weight(norm), inputs_.slots(0), shape_.tokens, sum, status_);
+  if (!is_shared) return;
+  sum_over_ranks(sum, width);
+  add(residual, sum, {});
 }
 
 template <typename Stored>

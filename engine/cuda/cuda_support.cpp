@@ -31,8 +31,18 @@ Status check_block_size(int32_t block_size) {
                              " can't be had on CUDA; use a multiple of " + std::to_string(kBlockMultiple));
 }
 
+Status check_experts(int32_t count, int32_t per_token) {
+  if (count > kExpertCountMax)
+    return failed_precondition(std::to_string(count) + " experts can't be had on CUDA, " +
+                               std::to_string(kExpertCountMax) + " at most");
+  if (per_token > kExpertsPerTokenMax)
+    return failed_precondition(std::to_string(per_token) + " experts for a token can't be had on CUDA, " +
+                               std::to_string(kExpertsPerTokenMax) + " at most");
+  return {};
+}
+
 Status check_support(const ModelConfig& model, KvType type, int32_t block_size) {
-  if (model.experts.count > 0) return failed_precondition("models with experts don't run on CUDA yet");
+  SLUICE_RETURN_IF_ERROR(check_experts(model.experts.count, model.experts.per_token));
   if (model.width > kWidthMax)
     return failed_precondition("vectors of " + std::to_string(model.width) + " elements can't be had on CUDA, " +
                                std::to_string(kWidthMax) + " at most");

@@ -54,7 +54,7 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
   return MatrixId{static_cast<int32_t>(matrices_.size()) - 1};
 }
 
-void DeviceWeights::keep_table(MatrixId id) {
+void DeviceWeights::keep_unrounded(MatrixId id) {
   DeviceMatrix& matrix = matrices_.at(static_cast<size_t>(id.index));
   matrix.element = loaded_as(matrix);
   matrix.blocks.reset();

@@ -48,9 +48,9 @@ struct WeightForm {
 /// finish() does: files are read in their own order, once all that is wanted of them is known.
 ///
 /// In kFp8 each row is rounded to e4m3 with a scale of its own. Two kinds of matrices stay bf16: those whose rows or
-/// length are no multiple of kFp8Multiple, and tables that tokens are looked up in (keep_table). A head that is such a
-/// table has its products in bf16: a second copy in fp8 would take three bytes an element instead of two, and the head
-/// is where rounding shows most.
+/// length are no multiple of kFp8Multiple, and those that keep_unrounded() names: tables that tokens are looked up in,
+/// and experts. A head that is such a table has its products in bf16: a second copy in fp8 would take three bytes an
+/// element instead of two, and the head is where rounding shows most.
 class DeviceWeights {
  public:
   /// The device outlives it.
@@ -61,8 +61,9 @@ class DeviceWeights {
   /// has another row length than the first, FAILED_PRECONDITION when the device has no products of the element.
   Result<MatrixId> add_matrix(std::span<const StoredTensor* const> parts);
   Result<VectorId> add_vector(std::span<const float> values);
-  /// Rows of the matrix are looked up; told before allocate().
-  void keep_table(MatrixId id);
+  /// Kernels that aren't products of the device's read the matrix, which keeps its elements for them; told before
+  /// allocate().
+  void keep_unrounded(MatrixId id);
   /// Once all matrices are added. RESOURCE_EXHAUSTED when the device is full.
   Status allocate();
   /// Bytes of added tensors that are still to be read.

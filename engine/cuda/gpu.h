@@ -85,6 +85,8 @@ GPU_DEVICE float fma(float a, float b, float c);
 /// same to the bit as on the CPU.
 GPU_DEVICE float rounded_product(float a, float b);
 GPU_DEVICE double rounded_product(double a, double b);
+/// Bits that are set.
+GPU_DEVICE int32_t count_bits(uint32_t value);
 
 // ---- The block
 

@@ -162,6 +162,9 @@ GPU_DEVICE float rounded_product(float a, float b) {
 GPU_DEVICE double rounded_product(double a, double b) {
   return __dmul_rn(a, b);
 }
+GPU_DEVICE int32_t count_bits(uint32_t value) {
+  return __popc(value);
+}
 
 // ---- The block and the warp. Lines are for the simulation.
 

@@ -76,9 +76,5 @@ TEST(CudaBackend, PreparesEachKindOfProductOnce) {
   EXPECT_THAT(rows, IsSupersetOf({1, 2, 64}));
 }
 
-TEST(CudaBackend, RefusesModelsWithExperts) {
-  EXPECT_THAT(load("mixtral", kShape, kRoomy).message(), HasSubstr("experts don't run on CUDA yet"));
-}
-
 }  // namespace
 }  // namespace sluice::engine

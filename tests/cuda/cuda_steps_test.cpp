@@ -90,7 +90,7 @@ TEST_P(CudaSteps, HaveNamesWhileSomebodyProfiles) {
                                           "step: 1 decode rows, context 8, 0 prompt tokens"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CudaSteps, testing::Values("llama", "gemma3"),
+INSTANTIATE_TEST_SUITE_P(Models, CudaSteps, testing::Values("llama", "gemma3", "mixtral"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(CudaStepsAhead, TakeTheTokenThatTheStepBeforeDraws) {
@@ -130,9 +130,14 @@ TEST(CudaFailure, OfAnyCallIsAStatus) {
   }
 }
 
-TEST(CudaMemory, OfTheDeviceIsEnoughForTheCacheThatItsBackendAllows) {
+class CudaMemory : public testing::TestWithParam<const char*> {
+ protected:
+  static std::string path() { return std::string(SLUICE_SOURCE_DIR "/tests/data/tiny/") + GetParam(); }
+};
+
+TEST_P(CudaMemory, OfTheDeviceIsEnoughForTheCacheThatItsBackendAllows) {
   cuda::HostDevice device(kDeviceBytes);
-  const auto checkpoint = Checkpoint::open(SLUICE_SOURCE_DIR "/tests/data/tiny/llama").value();
+  const auto checkpoint = Checkpoint::open(path()).value();
   LoadedModel model = load_model(*checkpoint, make_cuda_backend(device, {}), kShape.tokens_max).value();
   const KvLayout layout = KvLayout::for_model(model.config, kShape.block_size, kShape.kv_type, kShape.tokens_max);
   const int64_t most = model.backend->cache_bytes_max(layout).value();
@@ -142,11 +147,11 @@ TEST(CudaMemory, OfTheDeviceIsEnoughForTheCacheThatItsBackendAllows) {
   EXPECT_TRUE(ModelExecutor::create(std::move(model), layout, blocks).ok());
 }
 
-TEST(CudaMemory, IsAccountedForToTheLastByte) {
+TEST_P(CudaMemory, IsAccountedForToTheLastByte) {
   cuda::HostDevice device(kDeviceBytes);
   auto backend = make_cuda_backend(device, {});
   const Backend& account = *backend;
-  const auto executor = make_executor(SLUICE_SOURCE_DIR "/tests/data/tiny/llama", kShape, std::move(backend));
+  const auto executor = make_executor(path(), kShape, std::move(backend));
   ASSERT_TRUE(executor.ok());
   int64_t sum = 0;
   std::string purposes;
@@ -159,6 +164,9 @@ TEST(CudaMemory, IsAccountedForToTheLastByte) {
     EXPECT_THAT(purposes, HasSubstr(purpose));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaMemory, testing::Values("llama", "mixtral"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace sluice::engine

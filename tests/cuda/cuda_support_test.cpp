@@ -26,6 +26,16 @@ TEST(CudaSupport, TakesWhatThereAreKernelsFor) {
   EXPECT_TRUE(check_support(model_with(64), KvType::kF16, 8).ok());
 }
 
+TEST(CudaSupport, TakesAsManyExpertsAsRoutingHasRoomFor) {
+  ModelConfig model = model_with(64);
+  model.experts = {.count = kExpertCountMax, .per_token = kExpertsPerTokenMax};
+  EXPECT_EQ(refusal(model, KvType::kF16, 16), "");
+  ++model.experts.count;
+  EXPECT_EQ(refusal(model, KvType::kF16, 16), "513 experts can't be had on CUDA, 512 at most");
+  model.experts = {.count = kExpertCountMax, .per_token = kExpertsPerTokenMax + 1};
+  EXPECT_EQ(refusal(model, KvType::kF16, 16), "33 experts for a token can't be had on CUDA, 32 at most");
+}
+
 TEST(CudaSupport, TellsWhatItDoesntTake) {
   EXPECT_EQ(refusal(model_with(72), KvType::kF16, 16), "heads of 72 elements can't be had on CUDA");
   EXPECT_EQ(refusal(model_with(64), KvType::kInt8, 16), "kv.dtype int8 can't be had on CUDA; use bf16, f16 or fp8");
@@ -36,9 +46,6 @@ TEST(CudaSupport, TellsWhatItDoesntTake) {
   EXPECT_EQ(refusal(wide, KvType::kF16, 16), "");
   ++wide.width;
   EXPECT_EQ(refusal(wide, KvType::kF16, 16), "vectors of 16385 elements can't be had on CUDA, 16384 at most");
-  ModelConfig with_experts = model_with(64);
-  with_experts.experts.count = 8;
-  EXPECT_EQ(refusal(with_experts, KvType::kF16, 16), "models with experts don't run on CUDA yet");
 }
 
 }  // namespace

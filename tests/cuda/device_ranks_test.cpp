@@ -210,7 +210,8 @@ TEST(DeviceRanks, GoAheadAndAllGetTheTokenThatTheFirstDrew) {
   EXPECT_EQ(drawn_ahead(*model.executor, 20), drawn_one_by_one(*model.executor, 20));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, SharedOnDevices, ::testing::Values("llama", "gemma3", "mistral-window", "qwen3"),
+INSTANTIATE_TEST_SUITE_P(Tiny, SharedOnDevices,
+                         ::testing::Values("llama", "gemma3", "mistral-window", "mixtral", "qwen3", "qwen3-moe"),
                          [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

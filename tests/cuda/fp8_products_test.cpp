@@ -138,7 +138,7 @@ TEST_F(Fp8Products, LeaveTablesAndOddMatricesInBf16) {
   const StoredTensor* const each[] = {&even, &even, &odd_rows, &odd_length};
   std::vector<MatrixId> ids;
   for (const StoredTensor* const& tensor : each) ids.push_back(weights.add_matrix({&tensor, 1}).value());
-  weights.keep_table(ids[0]);
+  weights.keep_unrounded(ids[0]);
   ASSERT_TRUE(weights.allocate().ok());
   ASSERT_TRUE(weights.finish([](int64_t) {}).ok());
   EXPECT_EQ(weights.matrix(ids[1]).element, Element::kFp8);

@@ -34,7 +34,7 @@ void meet(T* values, uint32_t* claims, int32_t* warps) {
   value += shuffle_down(value, 1);
   value += shuffle_up(value, 1);
   sync_warp();
-  claims[lane()] = ballot(value > 0);
+  claims[lane()] = static_cast<uint32_t>(count_bits(ballot(value > 0)));
   values[lane()] = value;
   warps[warp()] = 1;
 }

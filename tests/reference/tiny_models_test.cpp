@@ -163,7 +163,8 @@ std::vector<TinyModel> all_models() {
        {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "phi3", "qwen3", "qwen3-moe"}) {
     for (const char* source : {"folder", "gguf"}) models.push_back({name, source, "auto", 2});
   }
-  for (const char* name : {"gemma3", "llama", "llama3-rope", "mistral-window", "qwen2", "qwen3"}) {
+  for (const char* name :
+       {"gemma3", "llama", "llama3-rope", "mistral-window", "mixtral", "qwen2", "qwen3", "qwen3-moe"}) {
     models.push_back({name, "folder", ReferenceGpu::kName});
   }
   return models;

@@ -100,7 +100,7 @@ GPU_DEVICE int32_t block_in_grid() {
 }
 
 template <typename T>
-constexpr T divide_up(T count, T by) {
+GPU_BOTH constexpr T divide_up(T count, T by) {
   return (count + by - 1) / by;
 }
 constexpr int32_t groups_of(int32_t width) {

@@ -95,6 +95,9 @@ inline float rounded_product(float a, float b) {
 inline double rounded_product(double a, double b) {
   return a * b;
 }
+inline int32_t count_bits(uint32_t value) {
+  return std::popcount(value);
+}
 
 template <typename T>
 inline T& shared() {
