@@ -14,16 +14,14 @@
 #include "engine/cuda/device_attention.h"
 #include "engine/cuda/device_experts.h"
 #include "engine/cuda/device_limits.h"
-#include "engine/cuda/device_sampler.h"
 #include "engine/cuda/device_weights.h"
-#include "engine/cuda/drawn_tokens.h"
 #include "engine/cuda/kernels/embed.cuh"
 #include "engine/cuda/kernels/gate.cuh"
 #include "engine/cuda/kernels/rms_norm.cuh"
-#include "engine/cuda/kernels/rows.cuh"
 #include "engine/cuda/matrix_products.h"
 #include "engine/cuda/step_graphs.h"
 #include "engine/cuda/step_inputs.h"
+#include "engine/cuda/step_sampler.h"
 #include "engine/cuda/step_shape.h"
 #include "engine/cuda/step_status.h"
 
@@ -32,10 +30,6 @@ namespace cuda {
 namespace {
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-/// Rows whose logits exist at once.
-constexpr int32_t kLogitRowsMax = StepGraphs::kRowsMax;
-/// Samples that a step may have whatever its tokens.
-constexpr int32_t kSamplesMin = 1024;
 
 /// `Stored` is how matrices are kept and what goes into products, but for those in fp8, which Stored = Bf16 may have,
 /// and those in blocks.
@@ -51,8 +45,7 @@ class CudaBackend final : public Backend {
         products_(device, weights_, arena_, options.gemv_rows_max, options.numbers_bytes_max),
         experts_(device, weights_, arena_, products_),
         attention_(device, options.element == Element::kFp8 ? Element::kBf16 : options.element),
-        sampler_(device),
-        drawn_tokens_(device) {}
+        sampler_(device, weights_, arena_, inputs_, products_) {}
 
   std::string description() const override { return device_.description(); }
   std::optional<int64_t> cache_bytes_max(const KvLayout& layout) const override;
@@ -109,7 +102,6 @@ class CudaBackend final : public Backend {
 
   NormWeight norm_weight(const RmsNorm& norm) const { return {weights_.values_of(norm.weight), norm.epsilon}; }
   StepRoom step_room(const KvLayout& layout, int64_t block_count) const;
-  int32_t logit_rows() const { return std::min(arena_.tokens_max(), kLogitRowsMax); }
   bool skips(const OperationMemory& memory);
   /// Of products whose inputs are rows of `width`.
   ScratchNeed columns_for(int32_t rows, int32_t width) const {
@@ -126,9 +118,6 @@ class CudaBackend final : public Backend {
   }
   void sum_over_ranks(float* product, int32_t width);
   void add(ActivationId residual, const float* added, const NormWeight& norm);
-  void plan_sampling(ActivationId in, MatrixId head);
-  void compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first, int32_t rows);
-  void draw(ActivationId in, const RmsNorm& norm, MatrixId head, std::span<const SampleRow> samples);
 
   const std::unique_ptr<Device> owned_;  // first, as all others give their memory back to it
   Device& device_;
@@ -138,10 +127,8 @@ class CudaBackend final : public Backend {
   MatrixProducts<Stored> products_;
   DeviceExperts<Stored> experts_;
   DeviceAttention attention_;
-  DeviceSampler sampler_;
-  DrawnTokens drawn_tokens_;
+  StepSampler<Stored> sampler_;
   StepGraphs graphs_;
-  SamplerRoom sampler_room_;
   std::vector<MemoryUse> memory_uses_;
   int64_t free_before_recording_ = 0;
 
@@ -150,7 +137,6 @@ class CudaBackend final : public Backend {
   StepShape shape_;      ///< of the step
   const Batch* batch_ = nullptr;
   bool has_logits_ = false;  ///< of the step, from a graph
-  bool has_drawn_ = false;   ///< in the step before
   StepStatus status_;
 };
 
@@ -185,7 +171,7 @@ template <typename Stored>
 StepRoom CudaBackend<Stored>::step_room(const KvLayout& layout, int64_t block_count) const {
   const int32_t tokens_max = arena_.tokens_max();
   return {.tokens = tokens_max,
-          .samples = sampler_room_.samples,
+          .samples = sampler_.samples_max(),
           .groups = layout.groups.count(),
           .table_entries = std::min(tokens_max, layout.rows_max) * std::min(block_count, layout.context_blocks_max())};
 }
@@ -243,15 +229,14 @@ Status CudaBackend<Stored>::end_rehearsal() {
     graphs_.keep(recorded_, std::move(graph).value());
     return {};
   }
-  SLUICE_CHECK(phase_ == Phase::kPlanning && sampler_room_.vocab_size > 0);
+  SLUICE_CHECK(phase_ == Phase::kPlanning && sampler_.is_planned());
   SLUICE_RETURN_IF_ERROR(weights_.allocate());
   SLUICE_RETURN_IF_ERROR(experts_.allocate());
   memory_uses_.push_back({"weights", weights_.bytes() + experts_.bytes()});
   SLUICE_RETURN_IF_ERROR(arena_.allocate(device_));
   memory_uses_.push_back({"activations", arena_.bytes()});
   const int64_t before = device_.memory().free;
-  SLUICE_RETURN_IF_ERROR(sampler_.allocate(sampler_room_));
-  SLUICE_RETURN_IF_ERROR(drawn_tokens_.allocate(arena_.tokens_max(), sampler_room_.vocab_size));
+  SLUICE_RETURN_IF_ERROR(sampler_.allocate());
   memory_uses_.push_back({"sampling", before - device_.memory().free});
   phase_ = Phase::kPlanned;
   return {};
@@ -286,10 +271,7 @@ StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
   device_.begin_range([this] { return shape_.name(); });
   const StepGraphs::Recorded recorded = graphs_.find(shape_);
   status_.add(inputs_.upload(batch, recorded.rows));
-  if (!batch.drawn_before.empty()) {
-    drawn_tokens_.take(inputs_, shape_.decode_rows, has_drawn_ ? sampler_.drawn() : nullptr, status_);
-  }
-  has_drawn_ = !batch.samples.empty();
+  if (!batch.drawn_before.empty()) sampler_.take_drawn(shape_.decode_rows, status_);
   const bool is_replayed = recorded.graph != nullptr;
   has_logits_ = is_replayed && batch.samples.size() <= static_cast<size_t>(recorded.rows);
   if (is_replayed && status_.first().ok()) status_.add(device_.run(*recorded.graph));
@@ -448,57 +430,15 @@ void CudaBackend<Stored>::norm_experts_add(ActivationId residual, const RmsNorm&
 }
 
 template <typename Stored>
-void CudaBackend<Stored>::plan_sampling(ActivationId in, MatrixId head) {
-  const int32_t rows = logit_rows();
-  const int32_t width = arena_.width(in);
-  sampler_room_ = {
-      .samples = std::max(arena_.tokens_max(), kSamplesMin), .rows = rows, .vocab_size = weights_.matrix(head).rows};
-  arena_.plan({.uses = {in},
-               .writes = {},
-               .scratch = {columns_for(rows, width),
-                           numbers_for(rows, head),
-                           {Scratch::kGathered, int64_t{rows} * width * kFloatBytes},
-                           {Scratch::kLogits, int64_t{rows} * sampler_room_.vocab_size * kFloatBytes},
-                           {Scratch::kCandidates, DeviceSampler::scratch_bytes(sampler_room_)}}});
-}
-
-/// Of samples [first, first + rows) of the step.
-template <typename Stored>
-void CudaBackend<Stored>::compute_logits(ActivationId in, const RmsNorm& norm, MatrixId head, int32_t first,
-                                         int32_t rows) {
-  const int32_t width = arena_.width(in);
-  auto* gathered = arena_.scratch<float>(Scratch::kGathered);
-  status_.add_launch(launch_gather_rows(gathered, static_cast<const float*>(arena_.data(in)),
-                                        inputs_.sampled_tokens() + first, rows, width, device_.stream()),
-                     "gather_rows");
-  products_.normalize(gathered, norm_weight(norm), rows, head, status_);
-  products_.multiply(head, rows, {.out = arena_.scratch<float>(Scratch::kLogits)}, status_);
-}
-
-template <typename Stored>
-void CudaBackend<Stored>::draw(ActivationId in, const RmsNorm& norm, MatrixId head,
-                               std::span<const SampleRow> samples) {
-  auto* logits = arena_.scratch<float>(Scratch::kLogits);
-  auto* scratch = arena_.scratch<void>(Scratch::kCandidates);
-  const auto count = static_cast<int32_t>(samples.size());
-  for (int32_t first = 0; first < count; first += logit_rows()) {
-    const int32_t rows = std::min(logit_rows(), count - first);
-    if (!has_logits_) compute_logits(in, norm, head, first, rows);
-    sampler_.draw(samples.subspan(static_cast<size_t>(first), static_cast<size_t>(rows)), first, logits, scratch,
-                  status_);
-  }
-  sampler_.send(samples, status_);
-}
-
-template <typename Stored>
 Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixId head) {
   SLUICE_CHECK(weights_.matrix(head).length == arena_.width(in));
+  const typename StepSampler<Stored>::Head of_step{in, norm_weight(norm), head};
   if (phase_ == Phase::kPlanning) {
-    plan_sampling(in, head);
+    sampler_.plan(in, head);
   } else if (phase_ == Phase::kRecording) {
-    compute_logits(in, norm, head, 0, shape_.rows);
+    sampler_.compute_logits(of_step, 0, shape_.rows, status_);
   } else {
-    if (status_.first().ok()) draw(in, norm, head, batch_->samples);
+    if (status_.first().ok()) sampler_.draw(of_step, batch_->samples, has_logits_, status_);
     batch_ = nullptr;
     device_.end_range();
   }
