@@ -20,9 +20,10 @@ BIN = pathlib.Path(os.environ.get("SLUICE_BIN", ROOT / "build/release/bin"))
 MODELS = pathlib.Path(os.environ.get("SLUICE_MODELS") or pathlib.Path.home() / ".cache/sluice/models")
 MODEL = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
-# A sanitizer build computes many times slower: bounds on time are stretched, counts are not.
+# Bounds on time only end what hangs: a machine may be slow, and others may have its cores. In a sanitizer build, which computes many times slower, they
+# are stretched more. What is fast or slow is judged by what the same run did meanwhile, never by the clock.
 IS_SLOW_BUILD = bool(os.environ.get("SLUICE_SLOW_BUILD"))
-PATIENCE = 20 if IS_SLOW_BUILD else 1
+PATIENCE = 20 if IS_SLOW_BUILD else 6
 
 _generated = tempfile.TemporaryDirectory(prefix="sluice-proto-")
 if protoc.main(["protoc", f"-I{ROOT / 'proto'}", f"--python_out={_generated.name}", f"--grpc_python_out={_generated.name}",
@@ -106,12 +107,38 @@ class Daemon:
             assert time.monotonic() < deadline, f"not idle: {load}"
             time.sleep(0.01)
 
-    def wait_counted(self, requests, seconds=5):
-        """Until so many requests have ended in the metrics: a client has its answer a moment before that."""
+    def wait_counted(self, requests, outcome="", seconds=5):
+        """Until so many requests have ended in the metrics, of all outcomes or one: a client has its answer a moment before that."""
         deadline = time.monotonic() + seconds * PATIENCE
-        while sum(value for name, value in self.metrics().items() if name.startswith("sluice_requests_total{")) < requests:
-            assert time.monotonic() < deadline, f"{requests} requests were not counted"
+        series = f'sluice_requests_total{{outcome="{outcome}"' if outcome else "sluice_requests_total{"
+        while (counted := sum(value for name, value in self.metrics().items() if name.startswith(series))) < requests:
+            assert time.monotonic() < deadline, f"{counted} of {requests} requests were counted"
             time.sleep(0.01)
+
+    def wait_waiting(self, requests, seconds=20):
+        """Until so many requests wait."""
+        deadline = time.monotonic() + seconds * PATIENCE
+        while (waiting := self.load().waiting_requests) < requests:
+            assert time.monotonic() < deadline, f"{waiting} of {requests} requests wait"
+            time.sleep(0.005)
+
+    def wait_line(self, text, seconds=15):
+        """Until the log has it."""
+        deadline = time.monotonic() + seconds * PATIENCE
+        while text not in self.stderr():
+            assert time.monotonic() < deadline, self.stderr()
+            time.sleep(0.02)
+
+    def ended_requests(self, count):
+        """What the log says of each request, in the order in which they ended, once there are so many. It takes a log that is JSON and has requests."""
+        deadline = time.monotonic() + 15 * PATIENCE
+        while True:
+            lines = [json.loads(line) for line in self.stderr().splitlines(keepends=True) if line.endswith("\n")]
+            ended = [line for line in lines if line["message"] == "request ended"]
+            if len(ended) >= count:
+                return ended
+            assert time.monotonic() < deadline, ended
+            time.sleep(0.02)
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)

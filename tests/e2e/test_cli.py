@@ -76,7 +76,9 @@ def test_bench_closed_and_open_loop(daemon, tmp_path):
         assert (result["requests"], result["errors"]) == (12, 0)
         assert result["output_tokens_per_second"] > 0
         for name in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms"):
-            assert 0 < result[name]["p50"] <= result[name]["p90"] <= result[name]["p99"]
+            # Tokens that come together have no gap between them.
+            assert 0 <= result[name]["p50"] <= result[name]["p90"] <= result[name]["p99"] <= result[name]["max"]
+            assert result[name]["max"] > 0
     assert daemon.wait_idle().preemptions == 0
     assert complete(daemon.stub, "Hi", max_tokens=1).usage.completion_tokens == 1
 

@@ -105,24 +105,19 @@ def test_b26_a_a_large_prompt_gets_a_clear_answer(daemon):
 
 def test_b26_b_a_full_queue_refuses_at_once(start):
     server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1, "max_queued_requests": 2}})
-    refused_after, finished, lock = [], [], threading.Lock()
-
-    def one():
-        begin = time.monotonic()
-        answer = complete(server, max_tokens=200, logit_bias=FORCE)
-        with lock:
-            if answer.status == 200:
-                finished.append(answer.json()["usage"]["completion_tokens"])
-                return
-            assert_refused(answer, 429)
-            assert int(answer.headers["retry-after"]) >= 1 and int(answer.headers["retry-after-ms"]) > 0
-            refused_after.append(time.monotonic() - begin)
-
-    in_parallel([one] * 10)
-    assert finished == [200] * 3 and len(refused_after) == 7
-    if PATIENCE == 1:
-        assert sorted(refused_after)[3] < 0.5
-    assert server.metrics()['sluice_requests_total{outcome="refused"}'] == 7
+    running = raw_connection(server)
+    running.sendall(request_bytes({"prompt": "Hi", "max_tokens": 2500, "logit_bias": FORCE, "stream": True}))
+    wait_running(server)
+    queued = [send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 20, "logit_bias": FORCE}) for _ in range(2)]
+    server.wait_waiting(2)
+    for answer in in_parallel([lambda: complete(server, max_tokens=20)] * 7):
+        assert_refused(answer, 429)
+        assert int(answer.headers["retry-after"]) >= 1 and int(answer.headers["retry-after-ms"]) > 0
+    load = server.load()
+    assert (load.running_sequences, load.waiting_requests) == (1, 2), "nothing had to end for them to be refused"
+    running.close()
+    assert [good(Answer(connection.getresponse()))["usage"]["completion_tokens"] for connection in queued] == [20] * 2
+    server.wait_counted(7, "refused")
 
 
 def test_b26_b_the_openai_client_knows_a_full_queue(start):
@@ -132,8 +127,7 @@ def test_b26_b_the_openai_client_knows_a_full_queue(start):
     streams = [client.completions.create(model="", prompt="Hi", max_tokens=2000, logit_bias=FORCE, stream=True)]
     waiting = threading.Thread(target=lambda: complete(server, max_tokens=1), daemon=True)
     waiting.start()
-    while server.load().waiting_requests == 0:
-        time.sleep(0.005)
+    server.wait_waiting(1)
     with pytest.raises(openai.RateLimitError) as refused:
         client.completions.create(model="", prompt="Hi", max_tokens=1)
     assert int(refused.value.response.headers["retry-after"]) >= 1
@@ -207,14 +201,14 @@ def test_b28_f_two_streams_on_one_connection(daemon):
 
 
 def test_b29_a_f_a_drain_finishes_what_there_is_and_refuses_what_comes(start):
-    server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1}})
+    # So much of the first answer is left that the daemon still drains when the others look.
+    server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1}, "server": {"drain_timeout_ms": 120000}})
     idle = connect(server)
     good(post(server, "/v1/completions", {"prompt": "Hi", "max_tokens": 1}, connection=idle))
-    first = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 100, "logit_bias": FORCE, "stream": True}).getresponse()
+    first = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 300, "logit_bias": FORCE, "stream": True}).getresponse()
     first.read1(100)
     queued = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 5, "logit_bias": FORCE})
-    while server.load().waiting_requests == 0:
-        time.sleep(0.002)
+    server.wait_waiting(1)
     server.signal()
     while server.get("/readyz")[0] == 200:
         time.sleep(0.002)
@@ -270,13 +264,13 @@ def test_a_long_prompt_holds_up_neither_metrics_nor_small_requests(daemon):
     prompt = "".join(chr(0x4e00 + i % 5000) for i in range(340_000))  # a mebibyte that is slow to tokenise
     long = threading.Thread(target=lambda: [complete(daemon, prompt, max_tokens=1) for _ in range(2)])
     long.start()
-    worst = 0
+    answered = 0
     while long.is_alive():
-        begin = time.monotonic()
         assert daemon.get("/metrics")[0] == 200
         assert text_of(daemon, max_tokens=1, logit_bias=FORCE) == " no"
-        worst = max(worst, time.monotonic() - begin)
-    assert worst < 0.5 * PATIENCE
+        answered += 1
+    # Were they held up, there would be one for each of the two.
+    assert answered > 5
 
 
 def test_a_reader_that_does_not_read_costs_only_itself(start):

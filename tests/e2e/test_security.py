@@ -104,7 +104,7 @@ def test_a_key_has_limits(keyed):
 def test_a_key_has_so_many_requests_at_a_time(keyed):
     keyed.keys_path.write_text(KEYS.replace(" max_tokens=8", ""))
     keyed.signal(signal.SIGHUP)
-    wait_for_line(keyed, "read the API keys again")
+    keyed.wait_line("read the API keys again")
     stream = keyed.stub.StreamComplete(make_request("Hi", max_tokens=4000, bias=FORCE_NO), metadata=bearer(OURS))
     next(stream)
     error = refusal(keyed.stub.Complete, make_request("Hi", max_tokens=1), metadata=bearer(OURS))
@@ -138,22 +138,15 @@ def test_a_request_without_priority_has_the_most_urgent_that_its_key_may(start, 
     assert_refused(complete(daemon, max_tokens=1, priority=9, headers=header(OURS)), 400, "10", param="priority")
 
 
-def wait_for_line(daemon, text):
-    deadline = time.monotonic() + 15 * PATIENCE
-    while text not in daemon.stderr():
-        assert time.monotonic() < deadline, daemon.stderr()
-        time.sleep(0.02)
-
-
 def test_sighup_reads_the_keys_again_and_a_bad_file_changes_nothing(keyed):
     keyed.keys_path.write_text("sk-new-0123456789 new\n")
     keyed.signal(signal.SIGHUP)
-    wait_for_line(keyed, "read the API keys again")
+    keyed.wait_line("read the API keys again")
     assert complete(keyed, max_tokens=1, headers=header(OURS)).status == 401
     good(complete(keyed, max_tokens=1, headers=header("sk-new-0123456789")))
     keyed.keys_path.write_text("nonsense\n")
     keyed.signal(signal.SIGHUP)
-    wait_for_line(keyed, "the API keys stay as they were")
+    keyed.wait_line("the API keys stay as they were")
     good(complete(keyed, max_tokens=1, headers=header("sk-new-0123456789")))
 
 
@@ -164,7 +157,7 @@ def test_no_key_and_no_prompt_is_in_the_log(start, tmp_path):
     good(complete(daemon, "a very secret prompt", max_tokens=1, headers=header(OURS)))
     complete(daemon, "a very secret prompt", max_tokens=1, headers=header("sk-wrong-0123456789"))
     daemon.signal(signal.SIGHUP)
-    wait_for_line(daemon, "read the API keys again")
+    daemon.wait_line("read the API keys again")
     for secret in ("sk-", "secret"):
         assert secret not in daemon.stderr()
 
@@ -363,7 +356,7 @@ def test_an_older_certificate_is_a_change_too(start, tmp_path):
     certificates.renew()
     for path in (certificates.cert, certificates.key):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    wait_for_line(daemon, "read the TLS files again")
+    daemon.wait_line("read the TLS files again")
 
 
 def test_a_renewed_certificate_is_taken_up_without_a_restart(start, tmp_path):
@@ -380,7 +373,7 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart(start, tmp_path):
             time.sleep(0.2)
     certificates.cert.write_text("no certificate")
     daemon.signal(signal.SIGHUP)
-    wait_for_line(daemon, "the TLS files stay as they were")
+    daemon.wait_line("the TLS files stay as they were")
     assert https(daemon, "/readyz", certificates.context()) == "ready\n"
 
 

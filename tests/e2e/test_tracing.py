@@ -139,7 +139,7 @@ def test_the_log_names_requests_and_never_what_was_said(server, collector):
     post(server, "/v1/completions", {"prompt": secret * 3, "max_tokens": 3, "logit_bias": {"787": 100}}, **{
         "x-request-id": "mine-8", "traceparent": f"00-{TRACE}-{PARENT}-01"})
     refusal(complete, server.stub, "Hi", top_p=1.5)
-    ended, = [line for line in log_lines(server) if line["message"] == "request ended"]
+    ended, = [line for line in server.ended_requests(1) if line["outcome"] != "invalid"]
     assert ended["client_request"] == "mine-8" and ended["trace"] == TRACE and ended["outcome"] == "length"
     assert ended["output_tokens"] == "3" and float(ended["end_to_end_ms"]) >= float(ended["ttft_ms"]) > 0
     assert secret not in server.stderr() and " no no" not in server.stderr()

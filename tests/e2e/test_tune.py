@@ -4,7 +4,7 @@ import json
 import signal
 import subprocess
 
-from conftest import BIN, PATIENCE
+from conftest import BIN, IS_SLOW_BUILD, PATIENCE
 
 LOAD = ["--prompt-tokens", 16, "--output-tokens", 8, "--slo", "ttft=1m,tpot=10s"]
 
@@ -41,10 +41,12 @@ def test_a_sweep_sets_limits_and_puts_them_back(daemon, tmp_path):
 
 def test_a_tune_stays_within_its_budget_and_puts_the_limits_back(daemon, tmp_path):
     before = limits(daemon)
-    out, figures, page = bench("tune", daemon.grpc_address, "--admin", daemon.admin_address, *LOAD, "--budget", f"{20 * PATIENCE}s", "--max-running-max", 8,
+    budget_s = 300 if IS_SLOW_BUILD else 15
+    out, figures, page = bench("tune", daemon.grpc_address, "--admin", daemon.admin_address, *LOAD, "--budget", f"{budget_s}s", "--max-running-max", 8,
                                tmp_path=tmp_path)
     assert limits(daemon) == before
-    assert figures["elapsed_s"] <= 20 * PATIENCE
+    # Beyond its budget lies only what the machine takes to end a trial that is over.
+    assert figures["elapsed_s"] <= 1.5 * budget_s
     assert figures["best"]["max_running"] <= 8
     assert figures["yaml"].startswith("scheduler:\n  max_running: ")
     assert "limits are as they were" in out
