@@ -159,7 +159,7 @@ TEST(CompareCommand, FindsTheSlowerServer) {
                              auto& writer) { return test_support::answer_at_once(request, writer); },
        .get_model = test_support::small_model});
   const Compared compared =
-      run_compare({"slow=" + slow.address(), "quick=" + quick.address(), "--concurrency", "2", "--requests", "2",
+      run_compare({"slow=" + slow.address(), "quick=" + quick.address(), "--concurrency", "2", "--requests", "6",
                    "--warmup", "0", "--rounds", "3", "--slip-limit-ms", "10000"});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_EQ(compared.report["rounds"], 3);

@@ -1,7 +1,10 @@
 #include "bench/load_runner.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "bench/target_options.h"
 #include "tests/bench/scripted_http_server.h"
 #include "tests/client/support/scripted_server.h"
@@ -20,6 +23,38 @@ RunConfig load_of(int64_t requests) {
   load.output_tokens = LengthDistribution::fixed(2);
   return load;
 }
+
+/// A clock, and a processor with two cores whose use follows it: this share of the time since its first reading.
+class FollowingCpu final : public Clock {
+ public:
+  explicit FollowingCpu(double share) : share_(share) {}
+
+  TimePoint now() const override {
+    const MutexLock lock(mutex_);
+    last_ = clock_.now();
+    if (is_read_ && !first_) first_ = last_;
+    return last_;
+  }
+  /// By what the clock said last: other processes may have the core between two readings.
+  ClientCpu cpu() {
+    return {.used =
+                [this] {
+                  const MutexLock lock(mutex_);
+                  is_read_ = true;
+                  const Duration since = first_ ? last_ - *first_ : Duration::zero();
+                  return std::chrono::duration_cast<Duration>(2 * share_ * since);
+                },
+            .cores = 2};
+  }
+
+ private:
+  const double share_;
+  const SteadyClock clock_;
+  mutable Mutex mutex_;
+  mutable std::optional<TimePoint> first_;
+  mutable TimePoint last_;
+  bool is_read_ = false;
+};
 
 class LoadRunnerTest : public testing::Test {
  protected:
@@ -106,18 +141,9 @@ TEST_F(LoadRunnerTest, AFullProcessorIsTheClientsLimit) {
        .get_model = test_support::small_model});
   const std::unique_ptr<Target> target = open(server);
   for (const double share : {0.85, 0.95}) {
-    // A processor whose use follows the clock, on one of its two cores' worth of time.
-    const ClientCpu cpu{
-        .used =
-            [&] {
-              const double now = to_seconds(clock_.now().time_since_epoch());
-              return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(2 * share * now));
-            },
-        .cores = 2};
-    LoadRunner runner(clock_, cpu);
+    FollowingCpu clock(share);
+    LoadRunner runner(clock, clock.cpu());
     RunConfig load = load_of(1);
-    load.requests.reset();
-    load.seconds = 0.2;  // so long that the moments between two readings don't count
     load.slip_limit_ms = 1e6;
     const Result<Report> report = runner.measure(load, *target);
     ASSERT_TRUE(report.ok()) << report.status();

@@ -32,7 +32,8 @@ TEST_F(NullServer, GivesAsManyTokensAsAskedOnEveryFront) {
     EXPECT_EQ(ran.report["errors"], 0) << url << ran.out;
     EXPECT_EQ(ran.report["short_answers"], 0) << url;
     EXPECT_EQ(ran.report["uncounted_answers"], 0) << url;
-    EXPECT_GE(ran.report["tpot_ms"]["p50"], 0.5) << url;
+    // The fifth token comes four intervals after the request, however late a busy client looks.
+    EXPECT_GE(ran.report["e2e_ms"]["p50"], 3.9) << url;
   }
   std::vector<std::string> chat = load;
   chat.insert(chat.end(), {"--endpoint", "chat"});

