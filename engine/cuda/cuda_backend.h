@@ -11,7 +11,8 @@ namespace sluice::engine {
 struct CudaOptions {
   /// What matrices are kept in unless keeps_blocks says otherwise, and what goes into products. kF32 is for tests and
   /// takes twice the memory. kFp8 rounds each row of a matrix and each token by a scale of its own, where the device
-  /// has products of it (Device::check_products); the table that tokens are looked up in and experts stay bf16, and so do queries.
+  /// has products of it (Device::check_products); the table that tokens are looked up in and experts stay bf16, and so
+  /// do queries.
   cuda::Element element = cuda::Element::kBf16;
   /// Matrices whose tensors are all of one quantised type stay as the files have them, byte for byte: Q4_0 takes 0.28
   /// of bf16's memory. Matrices of several types or of floats, and tables that tokens are looked up in, a head that is
