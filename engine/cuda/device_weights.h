@@ -40,7 +40,7 @@ struct DeviceVector {
 struct WeightForm {
   Element element = Element::kBf16;
   /// Those whose tensors are all of one quantised type stay as they are stored, byte for byte, instead. Not those of
-  /// several types or of floats, and not tables that tokens are looked up in (keep_table), also where one is the head.
+  /// several types or of floats, and not those that keep_unrounded() names, also where such a table is the head.
   bool keeps_blocks = false;
 };
 

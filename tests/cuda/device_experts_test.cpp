@@ -88,7 +88,7 @@ std::vector<float> on_cpu(const Layer& layer, const std::vector<float>& residual
 template <typename Stored>
 class LayerOnDevice {
  public:
-  LayerOnDevice(const Layer& layer, cuda::Element element) : weights_(device_, element) {
+  LayerOnDevice(const Layer& layer, cuda::Element element) : weights_(device_, {element}) {
     id_ = experts_.add(layer.added_to(weights_)).value();
     norm_ = weights_.add_vector(layer.norm->values).value();
     residual_ = arena_.add(kTokensMax, kWidth);
@@ -137,7 +137,7 @@ class LayerOnDevice {
   cuda::HostDevice device_{int64_t{64} << 20};
   cuda::DeviceWeights weights_;
   cuda::ActivationArena arena_;
-  cuda::MatrixProducts<Stored> products_{device_, weights_, arena_, 0};
+  cuda::MatrixProducts<Stored> products_{device_, weights_, arena_, 0, 0};
   cuda::DeviceExperts<Stored> experts_{device_, weights_, arena_, products_};
   ExpertsId id_;
   VectorId norm_;
@@ -231,9 +231,9 @@ TEST(DeviceExperts, StayBf16WhereOtherMatricesAreRounded) {
 
 TEST(DeviceExperts, AreRefusedWhereTheyAreTooMany) {
   cuda::HostDevice device(int64_t{1} << 20);
-  cuda::DeviceWeights weights(device, cuda::Element::kBf16);
+  cuda::DeviceWeights weights(device, {});
   const cuda::ActivationArena arena;
-  const cuda::MatrixProducts<gpu::Bf16> products(device, weights, arena, 0);
+  const cuda::MatrixProducts<gpu::Bf16> products(device, weights, arena, 0, 0);
   cuda::DeviceExperts<gpu::Bf16> experts(device, weights, arena, products);
   Experts many;
   many.per_token = 1;

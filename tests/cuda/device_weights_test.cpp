@@ -133,7 +133,7 @@ TEST_F(KeptBlocks, AreNotOfFloatsOrTablesOrOfTensorsOfSeveralTypes) {
   std::vector<MatrixId> ids;
   for (const auto& parts : all) ids.push_back(weights.add_matrix(parts).value());
   EXPECT_EQ(weights.matrix(ids.back()).blocks, TensorType::kQ8_0);
-  weights.keep_table(ids.back());
+  weights.keep_unrounded(ids.back());
   ASSERT_TRUE(weights.allocate().ok());
   ASSERT_TRUE(weights.finish([](int64_t) {}).ok());
   for (size_t i = 0; i < all.size(); ++i) {
