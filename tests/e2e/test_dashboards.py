@@ -166,7 +166,7 @@ def sides(expression):
 def test_every_rule_has_data_and_no_alert_is_mistaken(scraped):
     _, prometheus = scraped
     rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 25
+    assert len(rules) == 26
     for rule in rules:
         assert rule["health"] == "ok", rule
         if rule["type"] == "recording":
