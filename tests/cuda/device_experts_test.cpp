@@ -126,6 +126,8 @@ class LayerOnDevice {
     return take(residual.size());
   }
 
+  /// To be recorded.
+  void prepare(int32_t tokens) { products_.prepare(tokens); }
   cuda::HostDevice& device() { return device_; }
   const cuda::DeviceWeights& weights() const { return weights_; }
 
@@ -205,6 +207,7 @@ TEST(DeviceExperts, TakeOtherExpertsInARecordingThanWhenItWasMade) {
   constexpr int32_t kTokens = 4;
   on_device.put(residual_of(kTokens, 2));
   const int64_t allocations = on_device.device().allocation_count();
+  on_device.prepare(kTokens);
   ASSERT_TRUE(on_device.device().begin_recording().ok());
   on_device.launch(kTokens);
   const auto graph = on_device.device().end_recording().value();
