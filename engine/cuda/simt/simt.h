@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <tuple>
 #include <type_traits>
 
 #include "engine/cuda/gpu.h"
@@ -206,7 +207,7 @@ template <auto kKernel, typename... Args>
 int32_t launch(const Launch& how, Args... args) {
   static_assert((std::is_trivially_copyable_v<Args> && ...));
   static_assert(std::is_void_v<decltype(kKernel(args...))>);
-  static_assert((sizeof(Args) + ... + 0) <= kArgumentBytesMax);
+  static_assert(sizeof(std::tuple<Args...>) <= kArgumentBytesMax);
   simt::launch_grid(how, __PRETTY_FUNCTION__, [=] { kKernel(args...); });
   return 0;
 }
