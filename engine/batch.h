@@ -35,7 +35,7 @@ struct Batch {
   /// tokens b * block_size and up of its context. Before the first token that the row's tokens see in the group, any
   /// block's id will do.
   std::vector<int32_t> block_ids;  // [groups][table_begin.back()]
-  std::vector<SampleRow> samples;  // [samples] in any order
+  std::vector<SampleRow> samples;  // [samples] in any order; a row that decodes has one at most
 
   /// The first so many rows continue their sequences by one drawn token each; all other tokens are of prompts. A
   /// backend may compute the two kinds in different precision, so that what a token gets depends on its kind, never on

@@ -74,11 +74,14 @@ void ModelExecutor::check_row(const Batch& batch, size_t row) const {
 }
 
 void ModelExecutor::check_samples(const Batch& batch) const {
+  int32_t decoded = 0;
   for (const SampleRow& sample : batch.samples) {
+    decoded += sample.token_index < batch.decode_rows ? 1 : 0;
     SLUICE_CHECK(sample.token_index >= 0 && sample.token_index < batch.token_count());
     SLUICE_CHECK(sample.scored_token < model_.config.vocab_size);
     SLUICE_CHECK(sample.params != nullptr);
   }
+  SLUICE_CHECK(decoded <= batch.decode_rows);
 }
 
 }  // namespace sluice::engine

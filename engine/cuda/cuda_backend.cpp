@@ -136,7 +136,7 @@ class CudaBackend final : public Backend {
   size_t recorded_ = 0;  ///< which of graphs_.shapes() is being recorded
   StepShape shape_;      ///< of the step
   const Batch* batch_ = nullptr;
-  bool has_logits_ = false;  ///< of the step, from a graph
+  bool is_replayed_ = false;  ///< the step's logits come from a graph
   StepStatus status_;
 };
 
@@ -272,10 +272,9 @@ StepStart CudaBackend<Stored>::begin_step(const Batch& batch) {
   const StepGraphs::Recorded recorded = graphs_.find(shape_);
   status_.add(inputs_.upload(batch, recorded.rows));
   if (!batch.drawn_before.empty()) sampler_.take_drawn(shape_.decode_rows, status_);
-  const bool is_replayed = recorded.graph != nullptr;
-  has_logits_ = is_replayed && batch.samples.size() <= static_cast<size_t>(recorded.rows);
-  if (is_replayed && status_.first().ok()) status_.add(device_.run(*recorded.graph));
-  if (is_replayed) return StepStart::kDone;
+  is_replayed_ = recorded.graph != nullptr;
+  if (is_replayed_ && status_.first().ok()) status_.add(device_.run(*recorded.graph));
+  if (is_replayed_) return StepStart::kDone;
   attention_.begin_step(shape_, inputs_, status_);
   return StepStart::kCompute;
 }
@@ -438,7 +437,7 @@ Status CudaBackend<Stored>::sample(ActivationId in, const RmsNorm& norm, MatrixI
   } else if (phase_ == Phase::kRecording) {
     sampler_.compute_logits(of_step, 0, shape_.rows, status_);
   } else {
-    if (status_.first().ok()) sampler_.draw(of_step, batch_->samples, has_logits_, status_);
+    if (status_.first().ok()) sampler_.draw(of_step, batch_->samples, is_replayed_, status_);
     batch_ = nullptr;
     device_.end_range();
   }

@@ -40,5 +40,15 @@ TEST(ModelExecutorDeathTest, ComputesOneStepAtATimeOfTokensThatAreKnown) {
   EXPECT_DEATH(static_cast<void>(executor->step(batch)), "drawn_before.empty");
 }
 
+TEST(ModelExecutorDeathTest, SamplesARowThatDecodesOnce) {
+  const auto executor = make_executor(gguf_test_file("T_base"), {.threads = 1, .block_count = 2}).value();
+  const SamplingParams params{.temperature = 0};
+  Batch batch = one_token(params);
+  batch.samples.push_back(batch.samples.front());
+  EXPECT_EQ(executor->step(batch)->samples.size(), 2U);  // of a prompt, as many as one likes
+  batch.decode_rows = 1;
+  EXPECT_DEATH(static_cast<void>(executor->step(batch)), "decoded <= batch.decode_rows");
+}
+
 }  // namespace
 }  // namespace sluice::engine
