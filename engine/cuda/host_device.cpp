@@ -154,14 +154,14 @@ Status HostDevice::run_until(uint64_t count) {
 Status HostDevice::copy_in(void* device_to, const void* from, int64_t bytes) {
   SLUICE_CHECK(device_memory_.contains(device_to, bytes));
   SLUICE_RETURN_IF_ERROR(synchronize());
-  std::memcpy(device_to, from, static_cast<size_t>(bytes));
+  std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(device_to));
   return {};
 }
 
 Status HostDevice::copy_out(void* to, const void* device_from, int64_t bytes) {
   SLUICE_CHECK(device_memory_.contains(device_from, bytes));
   SLUICE_RETURN_IF_ERROR(synchronize());
-  std::memcpy(to, device_from, static_cast<size_t>(bytes));
+  std::copy_n(static_cast<const std::byte*>(device_from), bytes, static_cast<std::byte*>(to));
   return {};
 }
 
