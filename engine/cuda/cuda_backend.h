@@ -15,9 +15,9 @@ struct CudaOptions {
   /// do queries.
   cuda::Element element = cuda::Element::kBf16;
   /// Matrices whose tensors are all of one quantised type stay as the files have them, byte for byte: Q4_0 takes 0.28
-  /// of bf16's memory. Matrices of several types or of floats, and tables that tokens are looked up in, a head that is
-  /// one too, become `element`. Up to gemv_rows_max rows a product reads the blocks; for more rows the matrix is first
-  /// written as `element`, the same numbers that it would be kept in.
+  /// of bf16's memory. Matrices of several types or of floats, tables that tokens are looked up in, a head that is one
+  /// too, and experts with their router become `element`. Up to gemv_rows_max rows a product reads the blocks; for more
+  /// rows the matrix is first written as `element`, the same numbers that it would be kept in.
   bool keeps_blocks = false;
   int64_t numbers_bytes_max = int64_t{256} << 20;  ///< memory for that; a larger matrix is multiplied in parts
   /// Products in bf16 of up to so many rows (8 at most) are a kernel of ours, which reads the matrix once at the speed

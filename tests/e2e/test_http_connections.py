@@ -205,7 +205,7 @@ def test_b29_a_f_a_drain_finishes_what_there_is_and_refuses_what_comes(start):
     server = start({"kv": {"memory": "64MiB"}, "scheduler": {"max_running": 1}, "server": {"drain_timeout_ms": 120000}})
     idle = connect(server)
     good(post(server, "/v1/completions", {"prompt": "Hi", "max_tokens": 1}, connection=idle))
-    first = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 300, "logit_bias": FORCE, "stream": True}).getresponse()
+    first = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 1500, "logit_bias": FORCE, "stream": True}).getresponse()
     first.read1(100)
     queued = send(connect(server), "/v1/completions", {"prompt": "Hi", "max_tokens": 5, "logit_bias": FORCE})
     server.wait_waiting(1)

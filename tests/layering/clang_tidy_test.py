@@ -76,12 +76,17 @@ def parted(files, said):
     return odd, [path for path in files if path not in odd]
 
 
+# What clang looks for only in the file that it is given: names that a file declares for itself and has nowhere else.
+DECLARED = re.compile(r"^ *using (?:\w+::)+(\w+);"
+                      r"|^(?:constexpr|const) [^=;{}()]*?\b(\w+)(?:\[\w*\])*(?: = |\{|;)"
+                      r"|^constexpr [^=;{}()]*?\b(\w+)\(", re.MULTILINE)
+
+
 def unused_names(path):
-    """Using-declarations whose names the file has nowhere else: clang-tidy looks for them only in the file that it is given."""
-    text = re.sub(r"^ *#include .*$", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
-    declared = re.finditer(r"^ *using (?:\w+::)+(\w+);", text, re.MULTILINE)
-    return "".join(f"{path}: using decl '{name}' is unused\n" for name in (match[1] for match in declared)
-                   if len(re.findall(rf"\b{name}\b", text)) == 1)
+    """Using-declarations, constants and constexpr functions that the file declares and doesn't use."""
+    text = re.sub(r"^ *#include .*$|//.*$", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    names = [next(filter(None, match.groups())) for match in DECLARED.finditer(text)]
+    return "".join(f"{path}: '{name}' is unused\n" for name in names if len(re.findall(rf"\b{name}\b", text)) == 1)
 
 
 def main():
