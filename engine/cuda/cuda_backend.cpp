@@ -103,6 +103,8 @@ class CudaBackend final : public Backend {
   NormWeight norm_weight(const RmsNorm& norm) const { return {weights_.values_of(norm.weight), norm.epsilon}; }
   StepRoom step_room(const KvLayout& layout, int64_t block_count) const;
   bool skips(const OperationMemory& memory);
+  /// Other devices compute parts of the model.
+  bool is_shared() const { return device_.rank_count() > 1; }
   /// Of products whose inputs are rows of `width`.
   ScratchNeed columns_for(int32_t rows, int32_t width) const {
     return {Scratch::kColumns, MatrixProducts<Stored>::column_bytes(rows, width)};
@@ -113,8 +115,7 @@ class CudaBackend final : public Backend {
   }
   /// Of sums of `width` to which other ranks add theirs.
   ScratchNeed product_for(int32_t width) const {
-    const bool is_shared = device_.rank_count() > 1;
-    return {Scratch::kProduct, is_shared ? int64_t{arena_.tokens_max()} * width * kFloatBytes : 0};
+    return {Scratch::kProduct, is_shared() ? int64_t{arena_.tokens_max()} * width * kFloatBytes : 0};
   }
   void sum_over_ranks(float* product, int32_t width);
   void add(ActivationId residual, const float* added, const NormWeight& norm);
@@ -333,14 +334,13 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
   const int32_t width = arena_.width(in);
   const int32_t rows = weights_.matrix(matrix).rows;
   SLUICE_CHECK(rows == arena_.width(residual) && weights_.matrix(matrix).length == width);
-  const bool is_shared = device_.rank_count() > 1;
   if (skips({.uses = {residual, in},
              .writes = {},
              .scratch = {columns_for(arena_.tokens_max(), width), numbers_for(arena_.tokens_max(), matrix),
                          product_for(rows)}}))
     return;
   products_.take(arena_.data(in), shape_.tokens, matrix, status_);
-  if (!is_shared)
+  if (!is_shared())
     return products_.multiply(matrix, shape_.tokens, {.out = arena_.data(residual), .adds = true}, status_);
   auto* product = arena_.scratch<float>(Scratch::kProduct);
   products_.multiply(matrix, shape_.tokens, {.out = product}, status_);
@@ -351,7 +351,7 @@ void CudaBackend<Stored>::matmul_add(ActivationId residual, ActivationId in, Mat
 /// `product` is float [tokens, width].
 template <typename Stored>
 void CudaBackend<Stored>::sum_over_ranks(float* product, int32_t width) {
-  if (device_.rank_count() > 1) status_.add(device_.all_reduce(product, int64_t{shape_.tokens} * width));
+  if (is_shared()) status_.add(device_.all_reduce(product, int64_t{shape_.tokens} * width));
 }
 
 /// residual += added, or its norm where that has a weight
@@ -412,7 +412,6 @@ void CudaBackend<Stored>::norm_experts_add(ActivationId residual, const RmsNorm&
   const int32_t width = arena_.width(residual);
   const int32_t tokens_max = arena_.tokens_max();
   const auto room = experts_.room(experts, tokens_max);
-  const bool is_shared = device_.rank_count() > 1;
   if (skips({.uses = {residual},
              .writes = {},
              .scratch = {columns_for(tokens_max, width),
@@ -421,9 +420,9 @@ void CudaBackend<Stored>::norm_experts_add(ActivationId residual, const RmsNorm&
                          {Scratch::kExpertRows, room.rows},
                          product_for(width)}}))
     return;
-  float* sum = is_shared ? arena_.scratch<float>(Scratch::kProduct) : arena_.data(residual);
+  float* sum = is_shared() ? arena_.scratch<float>(Scratch::kProduct) : arena_.data(residual);
   experts_.run(experts, arena_.data(residual), norm_weight(norm), inputs_.slots(0), shape_.tokens, sum, status_);
-  if (!is_shared) return;
+  if (!is_shared()) return;
   sum_over_ranks(sum, width);
   add(residual, sum, {});
 }

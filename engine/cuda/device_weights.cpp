@@ -21,9 +21,9 @@ std::optional<TensorType> common_blocks(std::span<const StoredTensor* const> par
   return is_quantized(type) && is_whole && is_one ? std::optional(type) : std::nullopt;
 }
 
-/// What the loader makes of a matrix's elements.
-Element loaded_as(const DeviceMatrix& matrix) {
-  return matrix.element == Element::kFp8 ? Element::kBf16 : matrix.element;
+/// What the loader makes of elements that are to become these.
+Element loaded_as(Element element) {
+  return element == Element::kFp8 ? Element::kBf16 : element;
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
   matrix.element = form_.element;
   if (form_.keeps_blocks) matrix.blocks = common_blocks(parts);
   const bool is_odd = rows % kFp8Multiple != 0 || matrix.length % kFp8Multiple != 0;
-  if (matrix.blocks || is_odd) matrix.element = loaded_as(matrix);
+  if (matrix.blocks || is_odd) matrix.element = loaded_as(matrix.element);
   Unread& unread = unread_.emplace_back();
   unread.matrix = matrices_.size();
   for (const StoredTensor* tensor : parts) {
@@ -56,7 +56,7 @@ Result<MatrixId> DeviceWeights::add_matrix(std::span<const StoredTensor* const> 
 
 void DeviceWeights::keep_unrounded(MatrixId id) {
   DeviceMatrix& matrix = matrices_.at(static_cast<size_t>(id.index));
-  matrix.element = loaded_as(matrix);
+  matrix.element = loaded_as(matrix.element);
   matrix.blocks.reset();
 }
 
@@ -77,7 +77,7 @@ void add_copies(std::span<const StoredTensor> parts, const DeviceMatrix& matrix,
   for (const StoredTensor& tensor : parts) {
     copies.push_back({.tensor = tensor, .to = to, .keeps_bytes = matrix.blocks.has_value()});
     const int64_t elements = tensor.row_count() * tensor.row_length();
-    to += matrix.blocks ? tensor.bytes() : elements * element_bytes(loaded_as(matrix));
+    to += matrix.blocks ? tensor.bytes() : elements * element_bytes(loaded_as(matrix.element));
   }
 }
 
@@ -98,7 +98,7 @@ Status DeviceWeights::finish(const UnreadWatch& watch) {
     const DeviceMatrix& matrix = matrices_[unread.matrix];
     add_copies(unread.parts, matrix, matrix.elements.as<std::byte>(), copies);
   }
-  SLUICE_RETURN_IF_ERROR(load(copies, form_.element == Element::kFp8 ? Element::kBf16 : form_.element, watch));
+  SLUICE_RETURN_IF_ERROR(load(copies, loaded_as(form_.element), watch));
   DeviceBuffer staging;
   for (auto begin = rounded; begin != unread_.end();) {
     int64_t bytes = 0;

@@ -1,5 +1,7 @@
 #include "engine/cuda/step_sampler.h"
 
+#include <algorithm>
+
 #include "engine/cuda/kernels/rows.cuh"
 #include "engine/cuda/step_graphs.h"
 

@@ -9,6 +9,7 @@
 #include "engine/cuda/host_device.h"
 #include "engine/quant_scheme.h"
 #include "engine/random_rows.h"
+#include "tests/cuda/rows_of_the_host.h"
 #include "tests/cuda/tensor_file.h"
 
 // Matrices that keep the blocks of their tensors, and those that can't.
@@ -89,16 +90,6 @@ TEST_F(KeptBlocks, AreTheFilesBytes) {
     EXPECT_TRUE(take(weights.matrices()[i + 1]) == bf16_bytes(tensors[2 * i + 3]));
   }
 }
-
-/// Another maker's rows, which a device isn't told how to make.
-class RowsOfTheHost final : public RowMaker {
- public:
-  explicit RowsOfTheHost(const RowMaker& rows) : rows_(rows) {}
-  void make_rows(int64_t first, std::span<std::byte> rows) const override { rows_.make_rows(first, rows); }
-
- private:
-  const RowMaker& rows_;
-};
 
 TEST_F(KeptBlocks, AreWhatMakersMake) {
   const RandomRows rows(TensorType::kQ5_K, 768, {.mean = 0, .deviation = 0.5}, 7);

@@ -8,6 +8,7 @@
 
 #include "engine/cuda/cuda_backend.h"
 #include "engine/cuda/host_device.h"
+#include "tests/cuda/largest_difference.h"
 #include "tests/engine/sequence_runner.h"
 
 // Steps of few rows by the kernel for few rows, of a model with biases and a tied head.
@@ -46,19 +47,12 @@ class GemvRows : public testing::Test {
   }
 };
 
-float distance(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  float largest = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-  return largest;
-}
-
 TEST_F(GemvRows, GiveWhatTheDevicesProductsDoButForTheOrderOfSums) {
   const std::vector<float> device = draw(0, 1);
   const std::vector<float> kernel = draw(kRowsMax, 1);
   EXPECT_NE(kernel, device);
   // Rounding sums otherwise may round a few of what goes into the next product to the other neighbour in bf16.
-  EXPECT_LE(distance(kernel, device), 0.02F);
+  EXPECT_LE(largest_difference(kernel, device), 0.02F);
 }
 
 TEST_F(GemvRows, GiveARowTheSameInEveryStepOfFewRows) {

@@ -12,6 +12,7 @@
 #include "engine/cuda/cuda_backend.h"
 #include "engine/cuda/host_device.h"
 #include "engine/quant_scheme.h"
+#include "tests/cuda/largest_difference.h"
 #include "tests/engine/parallel_ranks.h"
 #include "tests/engine/sequence_runner.h"
 #include "tests/engine/temporary_folder.h"
@@ -97,13 +98,6 @@ std::vector<float> decode(ModelExecutor& executor, int32_t rows) {
   return drawn;
 }
 
-float distance(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  float largest = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-  return largest;
-}
-
 int64_t bytes_of(const ModelExecutor& executor, const std::string& purpose) {
   for (const MemoryUse& use : executor.memory_uses()) {
     if (use.purpose == purpose) return use.bytes;
@@ -119,7 +113,7 @@ TEST_F(StoredWeights, OfEveryTypeComeOutAsOnTheCpu) {
     const std::string path = model_of(type);
     const auto cpu = make_executor(path, kShape).value();
     const auto gpu = on_device(path, kStored);
-    EXPECT_LE(distance(score(*gpu, 2), score(*cpu, 2)), 0.1F);
+    EXPECT_LE(largest_difference(score(*gpu, 2), score(*cpu, 2)), 0.1F);
   }
 }
 
@@ -139,7 +133,7 @@ TEST_F(StoredWeights, AreReadAsTheyAreWhereRowsAreFew) {
   const auto stored = on_device(path, kStored);
   for (const int32_t tokens : {1, kFew}) {
     EXPECT_NE(score(*stored, tokens), score(*bf16, tokens));
-    EXPECT_LE(distance(score(*stored, tokens), score(*bf16, tokens)), 0.04F);
+    EXPECT_LE(largest_difference(score(*stored, tokens), score(*bf16, tokens)), 0.04F);
   }
   EXPECT_EQ(score(*stored, kFew + 1), score(*bf16, kFew + 1));
 }
@@ -149,7 +143,7 @@ TEST_F(StoredWeights, AreReadByRecordedSteps) {
   const auto bf16 = on_device(path, kBf16);
   const auto stored = on_device(path, kStored);
   const std::vector<float> alone = decode(*stored, 1);
-  EXPECT_LE(distance(alone, decode(*bf16, 1)), 0.04F);
+  EXPECT_LE(largest_difference(alone, decode(*bf16, 1)), 0.04F);
   EXPECT_EQ(decode(*stored, 3), alone);
 }
 
@@ -228,7 +222,7 @@ TEST_F(StoredWeights, AreCutForRanksAndKeptByEach) {
   };
   const std::vector<float> bf16 = scores(kBf16);
   EXPECT_EQ(scores({.keeps_blocks = true}), bf16);
-  EXPECT_LE(distance(scores(kStored), bf16), 0.04F);
+  EXPECT_LE(largest_difference(scores(kStored), bf16), 0.04F);
 }
 
 }  // namespace

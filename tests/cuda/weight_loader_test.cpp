@@ -15,6 +15,7 @@
 #include "engine/quant_scheme.h"
 #include "engine/random_rows.h"
 #include "tests/cuda/failing_device.h"
+#include "tests/cuda/rows_of_the_host.h"
 #include "tests/cuda/tensor_file.h"
 
 namespace sluice::engine::cuda {
@@ -204,16 +205,6 @@ TEST(WeightLoader, CopiesWhatLiesInNoFile) {
     targets.expect_loaded();
   }
 }
-
-/// Another maker's rows, which a device isn't told how to make.
-class RowsOfTheHost final : public RowMaker {
- public:
-  explicit RowsOfTheHost(const RowMaker& rows) : rows_(rows) {}
-  void make_rows(int64_t first, std::span<std::byte> rows) const override { rows_.make_rows(first, rows); }
-
- private:
-  const RowMaker& rows_;
-};
 
 // A row may be longer than a piece, and a piece may begin amid a row.
 TEST(WeightLoader, MakesRowsOfAnyLength) {

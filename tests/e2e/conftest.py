@@ -129,12 +129,15 @@ class Daemon:
             assert time.monotonic() < deadline, self.stderr()
             time.sleep(0.02)
 
+    def log_lines(self):
+        """Those that are whole, of a log that is JSON."""
+        return [json.loads(line) for line in self.stderr().splitlines(keepends=True) if line.endswith("\n")]
+
     def ended_requests(self, count):
         """What the log says of each request, in the order in which they ended, once there are so many. It takes a log that is JSON and has requests."""
         deadline = time.monotonic() + 15 * PATIENCE
         while True:
-            lines = [json.loads(line) for line in self.stderr().splitlines(keepends=True) if line.endswith("\n")]
-            ended = [line for line in lines if line["message"] == "request ended"]
+            ended = [line for line in self.log_lines() if line["message"] == "request ended"]
             if len(ended) >= count:
                 return ended
             assert time.monotonic() < deadline, ended

@@ -127,11 +127,7 @@ def test_a_collector_that_takes_nothing_stops_nothing(server, collector):
     complete(server.stub, "Hi", max_tokens=2)
     collector.roots(1)
     assert server.metrics()["sluice_traces_dropped_total"] == 1
-    assert any(line["message"].startswith("traces are dropped") and "503" in line["why"] for line in log_lines(server))
-
-
-def log_lines(server):
-    return [json.loads(line) for line in server.stderr().splitlines()]
+    assert any(line["message"].startswith("traces are dropped") and "503" in line["why"] for line in server.log_lines())
 
 
 def test_the_log_names_requests_and_never_what_was_said(server, collector):
@@ -143,7 +139,7 @@ def test_the_log_names_requests_and_never_what_was_said(server, collector):
     assert ended["client_request"] == "mine-8" and ended["trace"] == TRACE and ended["outcome"] == "length"
     assert ended["output_tokens"] == "3" and float(ended["end_to_end_ms"]) >= float(ended["ttft_ms"]) > 0
     assert secret not in server.stderr() and " no no" not in server.stderr()
-    assert all({"time", "level", "message"} <= set(line) for line in log_lines(server))
+    assert all({"time", "level", "message"} <= set(line) for line in server.log_lines())
 
 
 def test_spans_that_wait_are_sent_before_the_daemon_ends(server, collector):

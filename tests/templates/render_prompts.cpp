@@ -1,8 +1,9 @@
 // Prompts of one chat template, as `sluice render` writes them but all in one process.
 //
-// usage: render_prompts FILE.jinja BOS EOS NOW     a line of stdin is {"messages": JSON, "tools": JSON or null,
-// "add_generation_prompt": bool}, where
-//                                                  JSON is a text; its line of stdout is {"text": …} or {"error": …}
+// usage: render_prompts FILE.jinja BOS EOS NOW
+//
+// A line of stdin is {"messages": JSON, "tools": JSON or null, "add_generation_prompt": bool}, where JSON is a text;
+// its line of stdout is {"text": TEXT} or {"error": WORDS}.
 
 #include <chrono>
 #include <iostream>

@@ -20,15 +20,12 @@ struct AddExpertsArgs {
 
 constexpr int32_t kAddExpertsThreads = 256;
 
-/// A thread to a group; a token's are in blocks along y.
+/// A thread to a group.
 GPU_KERNEL(kAddExpertsThreads)
 void add_experts_kernel(AddExpertsArgs args) {
   gpu::wait_for_previous_kernel();
   gpu::start_next_kernel();
-  const int64_t token = block_in_grid();
-  const int32_t chunk = static_cast<int32_t>(gpu::block_index().y);
-  const int32_t at = (chunk * threads_in_block() + thread_number()) * kGroup;
-  const int32_t left = args.width - at;
+  const auto [token, at, left] = RowGroup::of_thread(args.width);
   if (left <= 0) return;
   float sum[kGroup] = {};
   if (args.added != nullptr) load_group(args.added + token * args.width + at, left, sum);
@@ -43,14 +40,7 @@ void add_experts_kernel(AddExpertsArgs args) {
 }
 
 inline int32_t launch_add_experts(const AddExpertsArgs& args, void* stream) {
-  const int32_t groups = groups_of(args.width);
-  const uint32_t threads = threads_for(groups, kAddExpertsThreads);
-  const uint32_t chunks = divide_up(static_cast<uint32_t>(groups), threads);
-  return gpu::launch<add_experts_kernel>({.grid = {static_cast<uint32_t>(args.tokens), chunks},
-                                          .block = {threads},
-                                          .stream = stream,
-                                          .overlaps_previous = true},
-                                         args);
+  return gpu::launch<add_experts_kernel>(row_groups_launch(args.tokens, args.width, kAddExpertsThreads, stream), args);
 }
 
 }  // namespace sluice::engine::cuda

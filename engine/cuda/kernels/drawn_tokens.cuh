@@ -2,8 +2,7 @@
 
 #include <cstdint>
 
-#include "engine/cuda/gpu.h"
-#include "engine/cuda/kernels/thread_number.cuh"
+#include "engine/cuda/kernels/group.cuh"
 
 namespace sluice::engine::cuda {
 
@@ -12,12 +11,12 @@ constexpr int32_t kDrawnThreads = 256;
 /// token_ids[i] = drawn[drawn_before[i]] where that names a sample, of the step before.
 GPU_KERNEL(kDrawnThreads)
 void take_drawn_kernel(int32_t* token_ids, const int32_t* drawn_before, const int32_t* drawn, int32_t count) {
-  const int32_t i = static_cast<int32_t>(gpu::block_index().x) * kDrawnThreads + thread_number();
+  const int32_t i = block_in_grid() * kDrawnThreads + thread_number();
   if (i < count && drawn_before[i] >= 0) token_ids[i] = drawn[drawn_before[i]];
 }
 
 inline gpu::Launch drawn_launch(int32_t count, void* stream) {
-  const auto blocks = static_cast<uint32_t>((count + kDrawnThreads - 1) / kDrawnThreads);
+  const auto blocks = static_cast<uint32_t>(divide_up(count, kDrawnThreads));
   return {.grid = {blocks}, .block = {kDrawnThreads}, .stream = stream};
 }
 
@@ -32,7 +31,7 @@ inline int32_t launch_take_drawn(int32_t* token_ids, const int32_t* drawn_before
 /// below kSharedTokensMax.
 GPU_KERNEL(kDrawnThreads)
 void share_drawn_kernel(float* shared, const int32_t* drawn_before, const int32_t* drawn, int32_t count) {
-  const int32_t i = static_cast<int32_t>(gpu::block_index().x) * kDrawnThreads + thread_number();
+  const int32_t i = block_in_grid() * kDrawnThreads + thread_number();
   if (i >= count) return;
   const bool has_token = drawn != nullptr && drawn_before[i] >= 0;
   shared[i] = has_token ? static_cast<float>(drawn[drawn_before[i]]) : 0.0F;
@@ -41,7 +40,7 @@ void share_drawn_kernel(float* shared, const int32_t* drawn_before, const int32_
 /// token_ids[i] = shared[i] where drawn_before[i] names a sample, of the step before.
 GPU_KERNEL(kDrawnThreads)
 void take_shared_kernel(int32_t* token_ids, const int32_t* drawn_before, const float* shared, int32_t count) {
-  const int32_t i = static_cast<int32_t>(gpu::block_index().x) * kDrawnThreads + thread_number();
+  const int32_t i = block_in_grid() * kDrawnThreads + thread_number();
   if (i < count && drawn_before[i] >= 0) token_ids[i] = static_cast<int32_t>(shared[i]);
 }
 

@@ -33,16 +33,13 @@ GPU_DEVICE float activate(float x) {
   return times_sigmoid(x, kTwiceRoot * (x + 0.044715F * x * x * x));
 }
 
-/// A thread to a group; a token's are in blocks along y.
+/// A thread to a group.
 template <GateActivation kActivation, typename In, typename Out>
 GPU_KERNEL(kGateThreads)
 void gate_kernel(GateArgs<In, Out> args) {
   gpu::wait_for_previous_kernel();
   gpu::start_next_kernel();
-  const int64_t token = block_in_grid();
-  const int32_t chunk = static_cast<int32_t>(gpu::block_index().y);
-  const int32_t at = (chunk * threads_in_block() + thread_number()) * kGroup;
-  const int32_t left = args.width - at;
+  const auto [token, at, left] = RowGroup::of_thread(args.width);
   if (left <= 0) return;
   const In* gate_row = args.gate_up + token * 2 * args.width;
   float gate[kGroup];
@@ -55,13 +52,7 @@ void gate_kernel(GateArgs<In, Out> args) {
 
 template <typename In, typename Out>
 int32_t launch_gate(const GateArgs<In, Out>& args, void* stream) {
-  const int32_t groups = groups_of(args.width);
-  const uint32_t threads = threads_for(groups, kGateThreads);
-  const uint32_t chunks = divide_up(static_cast<uint32_t>(groups), threads);
-  const gpu::Launch how{.grid = {static_cast<uint32_t>(args.tokens), chunks},
-                        .block = {threads},
-                        .stream = stream,
-                        .overlaps_previous = true};
+  const gpu::Launch how = row_groups_launch(args.tokens, args.width, kGateThreads, stream);
   if (args.activation == GateActivation::kSilu)
     return gpu::launch<gate_kernel<GateActivation::kSilu, In, Out>>(how, args);
   return gpu::launch<gate_kernel<GateActivation::kGeluTanh, In, Out>>(how, args);

@@ -113,4 +113,27 @@ constexpr uint32_t threads_for(int32_t count, int32_t threads_max) {
   return static_cast<uint32_t>(whole_warps < threads_max ? whole_warps : threads_max);
 }
 
+/// A grid with a thread for each group of every token's row: tokens along x, the blocks of one along y.
+inline gpu::Launch row_groups_launch(int32_t tokens, int32_t width, int32_t threads_max, void* stream) {
+  const int32_t groups = groups_of(width);
+  const uint32_t threads = threads_for(groups, threads_max);
+  return {.grid = {static_cast<uint32_t>(tokens), divide_up(static_cast<uint32_t>(groups), threads)},
+          .block = {threads},
+          .stream = stream,
+          .overlaps_previous = true};
+}
+
+/// A thread's group in such a grid.
+struct RowGroup {
+  int64_t token;
+  int32_t at;    ///< elements of the row before it
+  int32_t left;  ///< elements of the row from it on; not above 0 for a thread too many
+
+  GPU_DEVICE static RowGroup of_thread(int32_t width) {
+    const int32_t chunk = static_cast<int32_t>(gpu::block_index().y);
+    const int32_t at = (chunk * threads_in_block() + thread_number()) * kGroup;
+    return {block_in_grid(), at, width - at};
+  }
+};
+
 }  // namespace sluice::engine::cuda

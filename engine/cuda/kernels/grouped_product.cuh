@@ -233,7 +233,7 @@ struct GroupedProductTile {
   }
 };
 // What a block may have on sm_89, which has the least.
-static_assert(sizeof(GroupedProductTile<kManyTileRows, false, float>::Stages) <= 99 * 1024);
+static_assert(sizeof(GroupedProductTile<kManyTileRows, false, float>::Stages) <= gpu::kSharedBytesMax);
 
 template <int32_t kRows, bool kIsGated, typename Out>
 GPU_KERNEL(kProductThreads)
