@@ -1,6 +1,5 @@
 #include "server/app.h"
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/kept_log.h"
 #include "tests/server/raw_calls.h"
 #include "tests/server/test_daemon.h"
 
@@ -18,10 +18,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-std::chrono::system_clock::time_point no_time() {
-  return {};
-}
 
 /// An App on the tiny model, on free ports, logging to a temporary file.
 class AppTest : public ::testing::Test {
@@ -36,7 +32,7 @@ class AppTest : public ::testing::Test {
   }
 
   AppEnvironment environment() {
-    return {clock_, [] { return std::chrono::system_clock::now(); }, logger_, 1, {}, "0"};
+    return {clock_, [] { return std::chrono::system_clock::now(); }, log_.logger(), 1, {}, "0"};
   }
 
   Status start_error() {
@@ -44,9 +40,8 @@ class AppTest : public ::testing::Test {
     return app.start();
   }
 
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{std::tmpfile(), &std::fclose};
+  KeptLog log_;
   const SteadyClock clock_;
-  Logger logger_{log_.get(), LogLevel::kInfo, no_time};
   Config config_;
 };
 

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
-#include <memory>
 #include <string>
 
 #include "base/logger.h"
+#include "tests/server/kept_file.h"
 
 namespace sluice::server {
 
@@ -14,15 +13,10 @@ class KeptLog {
  public:
   Logger& logger() { return logger_; }
   /// All lines so far.
-  std::string text() const {
-    std::rewind(file_.get());
-    std::string text;
-    for (int c = std::fgetc(file_.get()); c != EOF; c = std::fgetc(file_.get())) text += static_cast<char>(c);
-    return text;
-  }
+  std::string text() const { return file_.text(); }
 
  private:
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{std::tmpfile(), &std::fclose};
+  const KeptFile file_;
   Logger logger_{file_.get(), LogLevel::kInfo, [] { return std::chrono::system_clock::time_point(); }};
 };
 

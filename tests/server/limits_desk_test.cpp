@@ -1,10 +1,11 @@
 #include "server/limits_desk.h"
 
-#include <cstdio>
-#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/server/kept_log.h"
 
 namespace sluice::server {
 namespace {
@@ -13,24 +14,15 @@ using ::testing::HasSubstr;
 
 class LimitsDeskTest : public ::testing::Test {
  protected:
-  ~LimitsDeskTest() override { std::fclose(log_file_); }
-
-  std::string log() const {
-    std::rewind(log_file_);
-    std::string text(4096, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), log_file_));
-    return text;
-  }
   std::vector<scheduler::Command> posted() {
     std::vector<scheduler::Command> commands;
     mailbox_.take(commands);
     return commands;
   }
 
-  std::FILE* const log_file_ = std::tmpfile();
-  Logger logger_{log_file_, LogLevel::kInfo, [] { return std::chrono::system_clock::time_point(); }};
+  KeptLog log_;
   scheduler::Mailbox mailbox_{1};
-  LimitsDesk desk_{{}, mailbox_, logger_};
+  LimitsDesk desk_{{}, mailbox_, log_.logger()};
 };
 
 TEST_F(LimitsDeskTest, AChangeReachesTheLoopAndTheLog) {
@@ -41,8 +33,8 @@ TEST_F(LimitsDeskTest, AChangeReachesTheLoopAndTheLog) {
   const std::vector<scheduler::Command> commands = posted();
   ASSERT_EQ(commands.size(), 1U);
   EXPECT_EQ(std::get<scheduler::SetLimits>(commands.front()).limits.max_running, 8);
-  EXPECT_THAT(log(), HasSubstr("somebody"));
-  EXPECT_THAT(log(), HasSubstr("scheduler.max_running 64 -> 8"));
+  EXPECT_THAT(log_.text(), HasSubstr("somebody"));
+  EXPECT_THAT(log_.text(), HasSubstr("scheduler.max_running 64 -> 8"));
 }
 
 TEST_F(LimitsDeskTest, WhatWasLoweredCanBeRaisedToWhereItBegan) {
@@ -58,7 +50,7 @@ TEST_F(LimitsDeskTest, ARefusedOrEmptyChangeTellsNobody) {
   EXPECT_FALSE(desk_.change("", [](auto& limits) { limits.admission = "none"; }).ok());
   EXPECT_TRUE(desk_.change("", [](auto&) {}).ok());
   EXPECT_TRUE(posted().empty());
-  EXPECT_EQ(log(), "");
+  EXPECT_EQ(log_.text(), "");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "server/live_page.h"
 
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "scheduler/shortage.h"
 #include "server/page_text.h"
+#include "tests/server/kept_log.h"
 
 namespace sluice::server {
 namespace {
@@ -25,7 +25,6 @@ class LivePageTest : public ::testing::Test {
     stats_->blocks_total = 100;
     page_.open(front_);
   }
-  ~LivePageTest() override { std::fclose(log_file_); }
 
   HttpResponse get(const std::string& path, const std::string& query = "") {
     HttpRequest request;
@@ -62,10 +61,9 @@ class LivePageTest : public ::testing::Test {
   Readiness readiness_ = Readiness::kReady;
   const std::unique_ptr<scheduler::LoopStats> stats_ = std::make_unique<scheduler::LoopStats>();
   const std::unique_ptr<RecentLatencies> recent_ = std::make_unique<RecentLatencies>();
-  std::FILE* const log_file_ = std::tmpfile();
-  Logger logger_{log_file_, LogLevel::kInfo, [] { return std::chrono::system_clock::time_point(); }};
+  KeptLog log_;
   scheduler::Mailbox mailbox_{1};
-  LimitsDesk limits_{{.max_running = 8}, mailbox_, logger_};
+  LimitsDesk limits_{{.max_running = 8}, mailbox_, log_.logger()};
   const ServedModel model_ = tiny_model();
   LivePage page_{clock_, "1.2", [this] { return readiness_; }};
   const LiveFront front_{.model = model_,

@@ -1,7 +1,6 @@
 #include "server/load_progress.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <string>
 
@@ -9,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "server/process_memory.h"
+#include "tests/server/kept_file.h"
+#include "tests/server/kept_log.h"
 
 namespace sluice::server {
 namespace {
@@ -18,13 +19,6 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kTotal = 4'000'000'000;
 
-std::string text_of(std::FILE* file) {
-  std::rewind(file);
-  std::string text;
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
-  return text;
-}
-
 /// What is told of a model's loading on a terminal and in the log.
 struct Told {
   std::string terminal;
@@ -32,18 +26,14 @@ struct Told {
 };
 
 Told told(bool has_terminal, int64_t bytes, const std::function<void(LoadProgress&, ManualClock&)>& load) {
-  std::FILE* const terminal = std::tmpfile();
-  std::FILE* const log = std::tmpfile();
+  const KeptFile terminal;
+  KeptLog log;
   {
-    Logger logger(log, LogLevel::kInfo, [] { return std::chrono::system_clock::time_point(); });
     ManualClock clock;
-    LoadProgress progress({clock, logger, has_terminal ? terminal : nullptr, bytes});
+    LoadProgress progress({clock, log.logger(), has_terminal ? terminal.get() : nullptr, bytes});
     load(progress, clock);
   }
-  Told texts{text_of(terminal), text_of(log)};
-  std::fclose(terminal);
-  std::fclose(log);
-  return texts;
+  return {terminal.text(), log.text()};
 }
 
 TEST(LoadProgress, WritesOneLineOverAndOverOnATerminal) {
