@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -45,6 +46,12 @@ bool is_cached(const MappedFile& file, int64_t offset, int64_t bytes) {
   if (::mincore(address, static_cast<size_t>(offset + bytes - begin), pages.data()) != 0) return false;
   const auto resident = std::ranges::count_if(pages, [](unsigned char state) { return (state & 1U) != 0; });
   return 2 * static_cast<size_t>(resident) >= pages.size();
+}
+
+/// Where a file ends of which no byte was left at `offset`: it may have ended before.
+int64_t end_of_file(const FileDescriptor& file, int64_t offset) {
+  struct stat state = {};
+  return ::fstat(file.get(), &state) == 0 ? std::min<int64_t>(state.st_size, offset) : offset;
 }
 
 /// Bytes that a read has brought of those wanted; the others are to be read otherwise.
@@ -124,8 +131,8 @@ Status FileReader::read_plainly(int64_t offset, std::span<std::byte> to) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed_precondition(file_->path() + ": " + std::system_category().message(errno));
     if (got == 0) {
-      return failed_precondition(file_->path() + ": it ends at byte " + std::to_string(offset) + " of the " +
-                                 std::to_string(file_->bytes().size()) +
+      return failed_precondition(file_->path() + ": it ends at byte " + std::to_string(end_of_file(plain_, offset)) +
+                                 " of the " + std::to_string(file_->bytes().size()) +
                                  " that it had when it was opened; replace model files by rename");
     }
     offset += got;
