@@ -61,6 +61,7 @@ class ServingCore {
 
   const GrpcFront& front() const { return front_; }
   Intake& intake() { return intake_; }
+  const StreamPool& streams() const { return streams_; }
   const scheduler::LoopStats& stats() const { return stats_; }
   const Metrics& metrics() const { return metrics_; }
   const RecentLatencies& recent() const { return recent_; }
