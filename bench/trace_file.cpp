@@ -15,9 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Bounds that keep every sum of simulated time far from the end of 64 bits of nanoseconds.
 constexpr int32_t kTokensMax = 1 << 20;
-constexpr double kSecondsMax = 4e9;
+constexpr double kSecondsMax = 4e9;  // two of them differ by less than 64 bits of nanoseconds hold
 
 Status bad(std::string_view field, const std::string& problem) {
   return invalid_argument(std::string(field) + " " + problem);
@@ -76,11 +75,12 @@ Status read_prices(const Json& line, scheduler::StepPrices& prices) {
   const Json& step = line["step_ms"];
   if (!step.is_object()) return bad("step_ms", "must be an object");
   scheduler::StepPrices read;
-  SLUICE_ASSIGN_OR_RETURN(read.fixed_ms, number(step, "fixed", 0, 1e5));
-  SLUICE_ASSIGN_OR_RETURN(read.prefill_token_ms, number(step, "prefill_token", 0, 1e3));
-  SLUICE_ASSIGN_OR_RETURN(read.decode_row_ms, number(step, "decode_row", 0, 1e3));
-  SLUICE_ASSIGN_OR_RETURN(read.context_token_ms, number(step, "context_token", 0, 1));
-  SLUICE_ASSIGN_OR_RETURN(read.prefill_pair_ms, number(step, "prefill_pair", 0, 1e-2));
+  const auto price = [&step](const char* field) { return number(step, field, 0, scheduler::StepPrices::kMax); };
+  SLUICE_ASSIGN_OR_RETURN(read.fixed_ms, price("fixed"));
+  SLUICE_ASSIGN_OR_RETURN(read.prefill_token_ms, price("prefill_token"));
+  SLUICE_ASSIGN_OR_RETURN(read.decode_row_ms, price("decode_row"));
+  SLUICE_ASSIGN_OR_RETURN(read.context_token_ms, price("context_token"));
+  SLUICE_ASSIGN_OR_RETURN(read.prefill_pair_ms, price("prefill_pair"));
   // Until the daemon has learnt something, all are zero.
   if (read.milliseconds({.prefill_tokens = 1, .decode_rows = 1, .context_tokens = 1, .prefill_pairs = 1}) > 0)
     prices = read;

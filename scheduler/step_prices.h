@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -18,8 +19,10 @@ struct StepLoad {
 
 StepLoad load_of(const StepPlan& plan);
 
-/// What everything in a step costs, in milliseconds.
+/// What everything in a step costs, in milliseconds. None is above kMax.
 struct StepPrices {
+  static constexpr double kMax = 1e5;
+
   double fixed_ms = 0;
   double prefill_token_ms = 0;
   double decode_row_ms = 0;
@@ -31,8 +34,11 @@ struct StepPrices {
            context_token_ms * static_cast<double>(load.context_tokens) +
            prefill_pair_ms * static_cast<double>(load.prefill_pairs);
   }
+  /// A day at most, so that sums over steps stay far from the end of 64 bits of nanoseconds.
   Duration duration(const StepLoad& load) const {
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds(load)));
+    constexpr double kDay = 24.0 * 3600 * 1000;
+    return std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double, std::milli>(std::min(milliseconds(load), kDay)));
   }
 };
 

@@ -6,6 +6,7 @@
 namespace sluice::scheduler {
 namespace {
 
+constexpr double kMsPerSecond = 1e3;
 constexpr double kMemory = 0.995;  // per step: the last 200 or so weigh
 constexpr double kErrorMemory = 0.95;
 constexpr int kSweeps = 8;  // of coordinate descent; each step starts from the last one's weights
@@ -30,12 +31,11 @@ StepTimeModel::Terms StepTimeModel::terms_of(const StepLoad& load) {
 
 StepPrices StepTimeModel::prices() const {
   if (!is_known()) return {};
-  constexpr double kMs = 1e3;
-  return {.fixed_ms = kMs * weights_[0],
-          .prefill_token_ms = kMs * weights_[1] / kPrefillScale,
-          .decode_row_ms = kMs * weights_[2] / kRowScale,
-          .context_token_ms = kMs * weights_[3] / kContextScale,
-          .prefill_pair_ms = kMs * weights_[4] / kPairScale};
+  return {.fixed_ms = kMsPerSecond * weights_[0],
+          .prefill_token_ms = kMsPerSecond * weights_[1] / kPrefillScale,
+          .decode_row_ms = kMsPerSecond * weights_[2] / kRowScale,
+          .context_token_ms = kMsPerSecond * weights_[3] / kContextScale,
+          .prefill_pair_ms = kMsPerSecond * weights_[4] / kPairScale};
 }
 
 double StepTimeModel::seconds(const StepLoad& load) const {
@@ -46,7 +46,8 @@ double StepTimeModel::seconds(const StepLoad& load) const {
 }
 
 void StepTimeModel::note(const StepLoad& load, Duration took) {
-  const double actual = std::max(to_seconds(took), 1e-7);
+  // A price is learnt from one unit at least, so no price is above the longest step.
+  const double actual = std::clamp(to_seconds(took), 1e-7, StepPrices::kMax / kMsPerSecond);
   if (is_known()) {
     const double error = std::abs(seconds(load) - actual) / actual;
     relative_error_ = kErrorMemory * relative_error_ + (1 - kErrorMemory) * std::min(error, 1.0);

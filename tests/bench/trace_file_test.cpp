@@ -71,6 +71,18 @@ TEST(TraceFile, SaysWhichLineAndFieldIsWrong) {
   EXPECT_THAT(fault_of(with("10.5", "1e999")), HasSubstr("t:1: "));
 }
 
+// What a daemon on a slow machine learns from few prompts is nowhere near the truth, and yet to be read.
+TEST(TraceFile, TakesEveryPriceThatADaemonLearns) {
+  for (const char* const field : {"fixed", "prefill_token", "decode_row", "context_token", "prefill_pair"}) {
+    const std::string name = '"' + std::string(field) + "\":";
+    std::string line = kLine;
+    const size_t at = line.find(name) + name.size();
+    const size_t length = line.find_first_of(",}", at) - at;
+    EXPECT_EQ(fault_of(line.replace(at, length, "100000")), "none") << field;
+    EXPECT_EQ(fault_of(line.replace(at, 6, "100001")), "t:1: " + std::string(field) + " must be from 0 to 100000");
+  }
+}
+
 TEST(TraceFile, AFileThatIsNotThereIsNamed) {
   const Result<Trace> trace = read_trace("/no/such/trace");
   ASSERT_FALSE(trace.ok());

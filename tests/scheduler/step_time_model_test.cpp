@@ -120,6 +120,29 @@ TEST(StepTimeModel, AFewShortPromptsDoNotMakeALongOneLookEndless) {
   EXPECT_FALSE(model.reaches(15 * 16 + 1));
 }
 
+// A machine that slept in the middle of a step, or a debugger.
+TEST(StepTimeModel, LearnsNoPriceAboveTheMostThereIs) {
+  StepTimeModel model;
+  for (int i = 0; i < 50; ++i) {
+    model.note({.prefill_tokens = 1, .prefill_pairs = 1}, std::chrono::hours(10));
+    model.note({.decode_rows = 1, .context_tokens = 1}, std::chrono::hours(1));
+    const StepPrices prices = model.prices();
+    for (const double price : {prices.fixed_ms, prices.prefill_token_ms, prices.decode_row_ms, prices.context_token_ms,
+                               prices.prefill_pair_ms}) {
+      EXPECT_GE(price, 0);
+      EXPECT_LE(price, StepPrices::kMax);
+    }
+  }
+  EXPECT_GT(model.prices().fixed_ms + model.prices().prefill_token_ms, 0.9 * StepPrices::kMax);
+}
+
+TEST(StepPrices, CallNoStepLongerThanADay) {
+  const StepPrices prices{.prefill_pair_ms = StepPrices::kMax};
+  EXPECT_EQ(prices.duration({.prefill_pairs = 863}), std::chrono::milliseconds(86'300'000));
+  EXPECT_EQ(prices.duration({.prefill_pairs = 865}), std::chrono::hours(24));
+  EXPECT_EQ(prices.duration({.prefill_pairs = int64_t{1} << 40}), std::chrono::hours(24));
+}
+
 TEST(StepTimeModel, ReachesNothingBeforeItKnowsAnything) {
   StepTimeModel model;
   EXPECT_FALSE(model.reaches(0));
