@@ -98,12 +98,16 @@ void TrialRecorder::add(const Fullness& fullness) {
 Trial TrialRecorder::trial() const {
   Trial trial = trial_;
   trial.slip_p99_ms = summarize(slips_ms_).p99;
+  if (fullness_.empty()) return trial;
   for (const Fullness& fullness : fullness_) {
-    const auto count = static_cast<double>(fullness_.size());
-    trial.kv_used_share += fullness.kv_used / count;
-    trial.kv_reserved_share += fullness.kv_reserved / count;
-    trial.running_mean += fullness.running / count;
+    trial.kv_used_share += fullness.kv_used;
+    trial.kv_reserved_share += fullness.kv_reserved;
+    trial.running_mean += fullness.running;
     trial.kv_used_share_max = std::max(trial.kv_used_share_max, fullness.kv_used);
+  }
+  // Once: a mean of fours is four.
+  for (const auto figure : {&Trial::kv_used_share, &Trial::kv_reserved_share, &Trial::running_mean}) {
+    trial.*figure /= static_cast<double>(fullness_.size());
   }
   return trial;
 }

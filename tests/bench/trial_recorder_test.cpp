@@ -142,6 +142,16 @@ TEST(TrialRecorder, AveragesFullnessFromWhenItHadSettled) {
   EXPECT_DOUBLE_EQ(trial.running_mean, 3);
 }
 
+TEST(TrialRecorder, AveragesWhatIsAlwaysTheSameToJustThat) {
+  TrialRecorder recorder(Slo(), 1, 1, kBegin);
+  recorder.add(answer(seconds(1)));
+  for (int i = 0; i < 100; ++i) {
+    recorder.add(Fullness{.kv_used = 0.5, .kv_reserved = 0.5, .running = 4});
+    EXPECT_EQ(recorder.trial().running_mean, 4) << i;
+    EXPECT_EQ(recorder.trial().kv_used_share, 0.5) << i;
+  }
+}
+
 TEST(TrialRecorder, BeginsAfterTheWarmUp) {
   TrialRecorder recorder(Slo(), 1, 1, kBegin);
   recorder.begin(kBegin + seconds(5));
