@@ -160,9 +160,9 @@ TEST(CompareCommand, FindsTheSlowerServer) {
        .get_model = test_support::small_model});
   const Compared compared =
       run_compare({"slow=" + slow.address(), "quick=" + quick.address(), "--concurrency", "2", "--requests", "6",
-                   "--warmup", "0", "--rounds", "3", "--slip-limit-ms", "10000"});
+                   "--warmup", "0", "--rounds", "5", "--slip-limit-ms", "10000"});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
-  EXPECT_EQ(compared.report["rounds"], 3);
+  EXPECT_EQ(compared.report["rounds"], 5);
   const json& metrics = compared.report["comparisons"][0]["metrics"];
   EXPECT_EQ(metrics[0]["metric"], "output tokens/s");
   EXPECT_GT(metrics[0]["ratio"], 2);

@@ -117,7 +117,7 @@ TEST(SluiceModels, GivesUpWaitingForADaemonThatIsNotReady) {
 
 TEST(SluiceHealth, TellsADaemonThatServes) {
   const ScriptedServer server({});
-  const Ended ended = sluice(server, {"health"});
+  const Ended ended = sluice(server, {"health", "--wait-ms", "60000"});
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(ended.out, "SERVING\n");
 }

@@ -23,7 +23,7 @@ MODEL = MODELS / "SmolLM2-135M-Instruct.Q4_1.gguf"
 # Bounds on time only end what hangs: a machine may be slow, and others may have its cores. In a sanitizer build, which computes many times slower, they
 # are stretched more. What is fast or slow is judged by what the same run did meanwhile, never by the clock.
 IS_SLOW_BUILD = bool(os.environ.get("SLUICE_SLOW_BUILD"))
-PATIENCE = 20 if IS_SLOW_BUILD else 6
+PATIENCE = 60 if IS_SLOW_BUILD else 30
 
 _generated = tempfile.TemporaryDirectory(prefix="sluice-proto-")
 if protoc.main(["protoc", f"-I{ROOT / 'proto'}", f"--python_out={_generated.name}", f"--grpc_python_out={_generated.name}",

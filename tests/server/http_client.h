@@ -39,11 +39,15 @@ class HttpClient {
 
   /// The next response; status 0 when the connection ends before one.
   Response read(bool is_head = false) {
-    boost::beast::http::response_parser<boost::beast::http::string_body> parser;
-    parser.skip(is_head);
-    boost::system::error_code error;
-    boost::beast::http::read(socket_, buffer_, parser, error);
-    if (!error) return parser.release();
+    while (true) {
+      boost::beast::http::response_parser<boost::beast::http::string_body> parser;
+      parser.skip(is_head);
+      boost::system::error_code error;
+      boost::beast::http::read(socket_, buffer_, parser, error);
+      if (error) break;
+      // A server that takes its time may ask in between whether anybody is there.
+      if (parser.get().result() != boost::beast::http::status::continue_) return parser.release();
+    }
     Response none;
     none.result(boost::beast::http::status::unknown);
     return none;

@@ -247,7 +247,7 @@ TEST(HttpServer, AnAnswerThatNobodyReadsIsCutOff) {
 }
 
 TEST(HttpServer, TurnsAwayWhatIsBeyondItsConnectionsWhenNoneIsIdle) {
-  const auto server = start({.connections = 2});
+  const auto server = start({.connections = 2, .request_timeout = kLong, .write_timeout = kLong});
   HttpClient being_answered(server->address());
   being_answered.send("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const std::string first = being_answered.read_some();
@@ -299,7 +299,7 @@ TEST(B29_HttpServer, c_stops_at_once_with_idle_connections_open) {
 }
 
 TEST(HttpServer, LetsAnAnswerBeingWrittenFinishWhenItStops) {
-  const auto server = start({.stop_grace = kLong});
+  const auto server = start({.write_timeout = kLong, .stop_grace = kLong});
   HttpClient client(server->address());
   client.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   // The handler has run once the answer's first bytes are there.

@@ -100,8 +100,9 @@ TEST(ProcessMemory, IsZeroWhereTheTextLacksIt) {
 }
 
 TEST(ProcessMemory, OfThisProcessIsThere) {
-  EXPECT_GT(process_memory().resident_bytes, 0);
-  EXPECT_GE(process_memory().peak_bytes, process_memory().resident_bytes);
+  const ProcessMemory memory = process_memory();
+  EXPECT_GT(memory.resident_bytes, 0);
+  EXPECT_GE(memory.peak_bytes, memory.resident_bytes);
 }
 
 }  // namespace
