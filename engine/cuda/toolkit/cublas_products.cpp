@@ -231,8 +231,7 @@ Status CublasProducts::check_fp8() const {
       .status();
 }
 
-Result<const cublasLtMatmulAlgo_t*> CublasProducts::algorithm_of(const Product& product) {
-  const Kind kind = kind_of(product);
+Result<const cublasLtMatmulAlgo_t*> CublasProducts::algorithm_of(const Kind& kind) {
   auto known = algorithms_.find(kind);
   if (known == algorithms_.end()) {
     SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t algorithm, choose(kind));
@@ -244,18 +243,28 @@ Result<const cublasLtMatmulAlgo_t*> CublasProducts::algorithm_of(const Product& 
 Status CublasProducts::multiply(const Product& product) {
   SLUICE_CHECK(product.bias == nullptr || (!product.adds && product.element != Element::kFp8));
   if (product.rows == 0) return {};
-  SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t* algorithm, algorithm_of(product));
+  Kind kind = kind_of(product);
+  SLUICE_ASSIGN_OR_RETURN(const cublasLtMatmulAlgo_t* algorithm, algorithm_of(kind));
   const Vectors vectors{.bias = product.bias, .in_scales = product.in_scales, .matrix_scales = product.matrix_scales};
   SLUICE_ASSIGN_OR_RETURN(Operation operation,
                           Operation::create(product.rows, product.outputs, product.inputs,
                                             product.floats_between_rows(), product.element, vectors));
-  const float one = 1;
-  const float beta = product.adds ? 1 : 0;
-  return cublas_status(
-      cublasLtMatmul(handle_, operation.product(), &one, product.matrix, operation.matrix(), product.in, operation.in(),
-                     &beta, product.out, operation.out(), product.out, operation.out(), algorithm,
-                     workspace_.as<void>(), kWorkspaceBytes, static_cast<cudaStream_t>(device_.stream())),
-      "multiplying " + std::to_string(product.rows) + " rows");
+  const auto run = [&] {
+    const float one = 1;
+    const float beta = product.adds ? 1 : 0;
+    return cublasLtMatmul(handle_, operation.product(), &one, product.matrix, operation.matrix(), product.in,
+                          operation.in(), &beta, product.out, operation.out(), product.out, operation.out(), algorithm,
+                          workspace_.as<void>(), kWorkspaceBytes, static_cast<cudaStream_t>(device_.stream()));
+  };
+  cublasStatus_t done = run();
+  // One chosen for the next power of two needn't take fewer rows. It is refused before anything is launched.
+  const bool is_refused = done == CUBLAS_STATUS_NOT_SUPPORTED || done == CUBLAS_STATUS_INVALID_VALUE;
+  if (is_refused && !options_.is_batch_invariant && kind.rows != product.rows) {
+    kind.rows = product.rows;
+    SLUICE_ASSIGN_OR_RETURN(algorithm, algorithm_of(kind));
+    done = run();
+  }
+  return cublas_status(done, "multiplying " + std::to_string(product.rows) + " rows");
 }
 
 }  // namespace sluice::engine::cuda

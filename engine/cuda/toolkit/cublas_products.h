@@ -25,8 +25,8 @@ struct ProductAlignments {
 };
 
 /// Device::multiply by cuBLASLt, in a workspace that is made at the start. Which algorithm suits is asked once for each
-/// kind of product and number of rows, rounded up to a power of two; after that a product is one launch. One caller
-/// thread, on which the device is current.
+/// kind of product and number of rows, rounded up to a power of two; where it doesn't take fewer rows, for just as
+/// many. After that a product is one launch. One caller thread, on which the device is current.
 class CublasProducts {
  public:
   /// `device`, which outlives it, gives the memory and the stream.
@@ -38,7 +38,7 @@ class CublasProducts {
   /// FAILED_PRECONDITION when cuBLASLt has no algorithm for it, INTERNAL when it fails.
   Status multiply(const Product& product);
   /// Chooses the algorithm of such products; what fails now, multiply() tells.
-  void prepare(const Product& product) { static_cast<void>(algorithm_of(product)); }
+  void prepare(const Product& product) { static_cast<void>(algorithm_of(kind_of(product))); }
   /// FAILED_PRECONDITION when there is no algorithm for products in kFp8.
   Status check_fp8() const;
 
@@ -60,7 +60,7 @@ class CublasProducts {
 
   Kind kind_of(const Product& product) const;
   Result<cublasLtMatmulAlgo_t> choose(const Kind& kind) const;
-  Result<const cublasLtMatmulAlgo_t*> algorithm_of(const Product& product);
+  Result<const cublasLtMatmulAlgo_t*> algorithm_of(const Kind& kind);
 
   Device& device_;
   const ProductOptions options_;

@@ -131,6 +131,27 @@ TEST_F(CublasProductsTest, AskOnceForRowsUpToAPowerOfTwo) {
   EXPECT_EQ(cublas_.questions[1].rows, 16);
 }
 
+TEST_F(CublasProductsTest, AskForJustAsManyRowsWhereTheAlgorithmTakesNoFewer) {
+  make();
+  cublas_.takes_fewer_rows = false;
+  for (const int32_t rows : {5, 8, 5}) {
+    const Product of = product(rows, 8, 8, Element::kBf16);
+    const Status done = products_->multiply(of);
+    ASSERT_TRUE(done.ok()) << done;
+    expect_right(of);
+  }
+  ASSERT_EQ(cublas_.questions.size(), 2U);
+  EXPECT_EQ(cublas_.questions[0].rows, 8);
+  EXPECT_EQ(cublas_.questions[1].rows, 5);
+}
+
+TEST_F(CublasProductsTest, TakeNoOtherAlgorithmWhereBatchesAreNotToShow) {
+  make({.is_batch_invariant = true});
+  cublas_.takes_fewer_rows = false;
+  EXPECT_EQ(products_->multiply(product(5, 8, 8, Element::kBf16)).code(), StatusCode::kInternal);
+  EXPECT_EQ(cublas_.questions.size(), 1U);
+}
+
 TEST_F(CublasProductsTest, DoNotAskForWhatWasPrepared) {
   make();
   Product of = product(6, 8, 8, Element::kBf16);

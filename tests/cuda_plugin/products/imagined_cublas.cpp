@@ -40,6 +40,7 @@ struct Preference {
 };
 struct Algorithm {
   int32_t splits;
+  int32_t rows;  // ours
   uint32_t alignments[4];
 };
 
@@ -230,6 +231,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
   for (int i = 0; i < *count; ++i) {
     auto& algorithm = held<Algorithm>(&results[i].algo);
     algorithm.splits = library().split_counts[static_cast<size_t>(i)];
+    algorithm.rows = static_cast<int32_t>(asked.rows);
     std::ranges::copy(by.alignments, algorithm.alignments);
     results[i].state = CUBLAS_STATUS_SUCCESS;
     results[i].workspaceSize = by.workspace_bytes;
@@ -266,6 +268,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (workspace == nullptr || workspace_bytes == 0 || stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!library().takes_fewer_rows && ld.columns != static_cast<uint64_t>(by.rows)) return CUBLAS_STATUS_NOT_SUPPORTED;
   library().splits_run.push_back(by.splits);
   for (uint64_t column = 0; column < ld.columns; ++column) {
     for (uint64_t row = 0; row < ld.rows; ++row) {

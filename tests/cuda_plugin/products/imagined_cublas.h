@@ -24,6 +24,7 @@ struct ImaginedCublas {
   std::string failing_call;                             ///< create, describe, ask or multiply: INTERNAL_ERROR
   cublasStatus_t asked_result = CUBLAS_STATUS_SUCCESS;  ///< of a question that doesn't fail
   std::vector<int32_t> split_counts = {1};              ///< of the algorithms, the best first
+  bool takes_fewer_rows = true;                         ///< an algorithm takes fewer than it was asked for
 
   // What it finds.
   std::vector<AskedProduct> questions;
