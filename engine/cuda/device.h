@@ -104,9 +104,9 @@ class Device {
   /// Such a product, of addresses as these, will be asked for while recording, when there is no time to look for the
   /// best way to compute it. It isn't computed now.
   virtual void prepare(const Product& /*product*/) {}
-  /// FAILED_PRECONDITION for elements that it has no products of. A GPU has those of kFp8 with a scale for each row
-  /// from compute capability 9.0 on (cuBLASLt's OUTER_VEC_32F); one of 8.9 multiplies e4m3 with a scale for a whole
-  /// matrix alone, and older ones don't. A device asks its library for an algorithm before it says yes.
+  /// FAILED_PRECONDITION for elements that it has no products of. A GPU of compute capability 9.0 has those of kFp8
+  /// with a scale for each row (cuBLASLt's OUTER_VEC_32F); others scale a whole matrix or blocks of it, or multiply no
+  /// fp8. A device asks its library for an algorithm before it says yes.
   virtual Status check_products(Element element) const {
     if (element != Element::kFp8) return {};
     return failed_precondition(description() +

@@ -75,7 +75,7 @@ MUTATIONS = [
              "prefill_attention", "PrefillAttention.*"),
     Mutation("keys-with-the-scales-of-values", "decode_attention.cuh", "score *= scales.key;", "score *= scales.value;",
              "decode_attention", "DecodeAttention.ReadsEveryKindOfCache"),
-    Mutation("values-without-scales", "attention_tile.cuh", "exists, scales.value);", "exists);",
+    Mutation("values-with-the-keys-scales", "attention_tile.cuh", "? scales.key : scales.value;", "? scales.key : scales.key;",
              "prefill_attention", "PrefillAttention.ConvertsEveryKindOfCache"),
     # ---- Rotary embedding and the cache
     Mutation("rope-turns-backwards", "rope_cache.cuh", "gpu::fma(x, cosine, -(y * sine))", "gpu::fma(x, cosine, y * sine)",

@@ -27,10 +27,9 @@ struct KeyTile {
   TileRow<kHeadDim> values[kKeys];
 };
 
-/// Eight elements to shared memory, or zeros: bf16 while the thread goes on, others are converted on the way, those of
-/// Fp8 times `scale`.
+/// Eight elements to shared memory, or zeros: bf16 while the thread goes on, others are converted on the way.
 template <typename Element>
-GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists, float scale = 1.0F) {
+GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists) {
   if constexpr (std::is_same_v<Element, gpu::Bf16>) {
     gpu::copy_async(to, from, exists ? 16 : 0);
   } else {
@@ -38,26 +37,67 @@ GPU_DEVICE void put_octet(gpu::Bf16* to, const Element* from, bool exists, float
     if (exists) read_octet(elements, from);
     Octet<gpu::Bf16> octet;
     GPU_UNROLL
-    for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i] * scale);
+    for (int32_t i = 0; i < 8; ++i) octet.element[i] = gpu::from_float<gpu::Bf16>(elements[i]);
     gpu::as_one<Octet<gpu::Bf16>>(to) = octet;
   }
 }
 
+/// A thread's eighth of a key and its value, or zeros: bf16 while the thread goes on, others are converted on the way,
+/// and all of their loads are under way before the first is used.
+template <int32_t kHeadDim, typename Element>
+GPU_DEVICE void put_key(TileRow<kHeadDim>& key, TileRow<kHeadDim>& value, const PagedCache<Element>& cache,
+                        int64_t slot, bool exists) {
+  constexpr int32_t kOctets = (kHeadDim + 63) / 64;
+  const int32_t first = thread_number() % 8 * 8;
+  const Element* const from[2] = {cache.keys + slot * kHeadDim, cache.values + slot * kHeadDim};
+  TileRow<kHeadDim>* const to[2] = {&key, &value};
+  if constexpr (std::is_same_v<Element, gpu::Bf16>) {
+    GPU_UNROLL
+    for (int32_t i = 0; i < 2 * kOctets; ++i) {
+      const int32_t dim = first + i / 2 * 64;
+      if (dim < kHeadDim) gpu::copy_async(&to[i % 2]->element[dim], from[i % 2] + dim, exists ? 16 : 0);
+    }
+  } else {
+    Octet<Element> held[2 * kOctets];
+    const HeadScales scales = scales_at<Element>(cache.scales + slot);
+    GPU_UNROLL
+    for (int32_t i = 0; i < 2 * kOctets; ++i) {
+      const int32_t dim = first + i / 2 * 64;
+      held[i] = gpu::as_one<const Octet<Element>>(from[i % 2] + (dim < kHeadDim ? dim : 0));
+    }
+    GPU_UNROLL
+    for (int32_t i = 0; i < 2 * kOctets; ++i) {
+      const int32_t dim = first + i / 2 * 64;
+      const float scale = i % 2 == 0 ? scales.key : scales.value;
+      Octet<gpu::Bf16> octet;
+      GPU_UNROLL
+      for (int32_t e = 0; e < 8; ++e)
+        octet.element[e] = gpu::from_float<gpu::Bf16>(exists ? gpu::to_float(held[i].element[e]) * scale : 0.0F);
+      if (dim < kHeadDim) gpu::as_one<Octet<gpu::Bf16>>(&to[i % 2]->element[dim]) = octet;
+    }
+  }
+}
+
 /// Fills a tile with keys [from, from + kKeys) of a row, and with zeros outside of `seen`: what those slots hold, NaN
-/// even, would get through a weight of zero. Done with after copies were committed and waited for, and a barrier.
+/// even, would get through a weight of zero. `seen` isn't empty. Done with after copies were committed and waited for,
+/// and a barrier.
 template <int32_t kThreads, int32_t kHeadDim, int32_t kKeys, typename Element>
 GPU_DEVICE void put_keys(KeyTile<kHeadDim, kKeys>& to, const PagedCache<Element>& cache, const RowPages& pages,
                          int32_t from, KeyRange seen) {
-  // Eight threads a key: 128 bytes of it at once.
-  for (int32_t key = thread_number() / 8; key < kKeys; key += kThreads / 8) {
-    const bool exists = seen.has(from + key);
-    const int64_t slot = exists ? pages.slot(from + key) : 0;
-    HeadScales scales{1.0F, 1.0F};
-    if (exists) scales = scales_at<Element>(cache.scales + slot);
-    for (int32_t dim = thread_number() % 8 * 8; dim < kHeadDim; dim += 64) {
-      put_octet(&to.keys[key].element[dim], cache.keys + slot * kHeadDim + dim, exists, scales.key);
-      put_octet(&to.values[key].element[dim], cache.values + slot * kHeadDim + dim, exists, scales.value);
-    }
+  // Eight threads a key: 128 bytes of it at once. Slots are looked up together, without branches between: a key that
+  // isn't seen has the slot of one that is.
+  constexpr int32_t kRuns = kKeys * 8 / kThreads;
+  static_assert(kRuns * kThreads == kKeys * 8);
+  int64_t slots[kRuns];
+  GPU_UNROLL
+  for (int32_t run = 0; run < kRuns; ++run) {
+    const int32_t key = from + thread_number() / 8 + run * (kThreads / 8);
+    slots[run] = pages.slot(key < seen.begin ? seen.begin : key < seen.end ? key : seen.end - 1);
+  }
+  GPU_UNROLL
+  for (int32_t run = 0; run < kRuns; ++run) {
+    const int32_t key = thread_number() / 8 + run * (kThreads / 8);
+    put_key(to.keys[key], to.values[key], cache, slots[run], seen.has(from + key));
   }
 }
 

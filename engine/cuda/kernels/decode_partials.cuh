@@ -34,7 +34,7 @@ GPU_DEVICE float* workspace_of(float* workspace, int32_t token, int32_t split, i
 /// The parts of a block's warps, in shared memory.
 template <int32_t kWarps, int32_t kHeads, int32_t kHeadDim>
 struct BlockPartials {
-  float sum[kWarps][kHeads][kHeadDim];
+  float sum[kWarps][kHeads][kHeadDim + 8];  // heads begin in different banks
   float top[kWarps][kHeads];
   float mass[kWarps][kHeads];
 };

@@ -26,9 +26,9 @@ constexpr int32_t kGemvRowsMax = 8;
 constexpr int32_t kGemvThreads = 128;
 
 struct Bf16Matrix {
-  using Held = Packet<gpu::Bf16>;
+  using Held = Bf16Pairs;
   static constexpr int32_t kAhead = 4;  ///< groups of a lane whose loads are under way together
-  static constexpr int32_t resident_blocks(int32_t /*rows*/) { return 4; }
+  static constexpr int32_t resident_blocks(int32_t rows) { return rows <= 2 ? 7 : 4; }
 
   const gpu::Bf16* elements = nullptr;  // [outputs, length]
 
@@ -42,14 +42,15 @@ struct Bf16Matrix {
     if constexpr (kIsWhole) {
       return gpu::as_one<const Held>(row + (at < length ? at : 0));
     } else {
-      Held held;
-      for (int32_t i = 0; i < kGroup; ++i) held.values[i] = at + i < length ? row[at + i] : gpu::Bf16{0};
+      Held held{};
+      for (int32_t i = 0; i < kGroup; ++i) {
+        const uint32_t bits = at + i < length ? row[at + i].bits : 0;
+        held.pairs[i / 2] |= bits << i % 2 * 16;
+      }
       return held;
     }
   }
-  GPU_DEVICE static void expand(const Held& held, float (&to)[kGroup]) {
-    for (int32_t i = 0; i < kGroup; ++i) to[i] = gpu::to_float(held.values[i]);
-  }
+  GPU_DEVICE static void expand(const Held& held, float (&to)[kGroup]) { expand_pairs(held, to); }
 };
 
 /// Blocks of a quantised type as they are stored, so `length` is a multiple of a block's elements.

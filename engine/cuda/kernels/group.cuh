@@ -42,6 +42,18 @@ GPU_DEVICE void unrolled(const Step& step) {
   (std::make_integer_sequence<int32_t, kCount>());
 }
 
+/// Eight bf16 as four registers: a pair is taken apart by one instruction an element, and held in half the registers
+/// that eight apart would take.
+struct alignas(16) Bf16Pairs {
+  uint32_t pairs[kGroup / 2];
+};
+GPU_DEVICE void expand_pairs(const Bf16Pairs& from, float (&to)[kGroup]) {
+  unrolled<kGroup / 2>([&](int32_t i) {
+    to[2 * i] = __builtin_bit_cast(float, from.pairs[i] << 16);
+    to[2 * i + 1] = __builtin_bit_cast(float, from.pairs[i] & 0xFFFF0000U);
+  });
+}
+
 /// to = the eight elements from `from` on, which is aligned.
 template <typename T>
 GPU_DEVICE void load_aligned(const T* from, float (&to)[kGroup]) {
