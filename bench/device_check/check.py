@@ -43,9 +43,10 @@ class Check:
             raise Skipped("no device")
 
     def machine(self, deadline):
-        if shutil.which("nvidia-smi") is None:
+        program = shutil.which("nvidia-smi", path=os.environ.get("PATH", "") + ":/usr/local/nvidia/bin")  # as containers have the driver
+        if program is None:
             raise Failed("no device: nvidia-smi, which comes with NVIDIA's driver, is not there")
-        code, output = self.programs.call(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm", "--format=csv,noheader"], deadline)
+        code, output = self.programs.call([program, "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm", "--format=csv,noheader"], deadline)
         if code != 0:
             raise Failed(f"no device: {output.strip()}")
         return {"gpus": output.strip().splitlines(), "cores": len(os.sched_getaffinity(0)), "commit": commit()}
@@ -75,21 +76,21 @@ class Check:
             program = shutil.which("compute-sanitizer", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
             if program is None:
                 raise Skipped("compute-sanitizer is not there")
-            return self.programs.gtest("cuda_device_tests", deadline, [f"--gtest_filter={SANITIZED}"], [program, "--tool", tool, "--error-exitcode", "9"])
+            return self.programs.gtest("cuda_device_tests", deadline, SANITIZED, [program, "--tool", tool, "--error-exitcode", "9"])
 
         return part
 
     def references(self, deadline):
         """Of the tiny models, and of the default model where its file is."""
         self.needs_device()
-        return self.programs.gtest("cuda_reference_tests", deadline, ["--gtest_filter=*_gpu:-DefaultModel*"])
+        return self.programs.gtest("cuda_reference_tests", deadline, "*_gpu:-DefaultModel*")
 
     def default_model(self, deadline):
         self.needs_device()
         folder = pathlib.Path(os.environ.get("SLUICE_MODELS") or pathlib.Path.home() / ".cache/sluice/models")
         if not list(folder.glob("SmolLM2-135M-Instruct.Q4_1.gguf")):
             raise Skipped(f"no SmolLM2-135M-Instruct.Q4_1.gguf in {folder}; SLUICE_MODELS names another folder")
-        return self.programs.gtest("cuda_reference_tests", deadline, ["--gtest_filter=DefaultModelOnGpu.*"], env={"SLUICE_MODELS": str(folder)})
+        return self.programs.gtest("cuda_reference_tests", deadline, "DefaultModelOnGpu.*", env={"SLUICE_MODELS": str(folder)})
 
     def ceilings(self, deadline):
         self.needs_device()

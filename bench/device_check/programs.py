@@ -10,10 +10,11 @@ import tempfile
 import threading
 import urllib.request
 
+from gtest_results import NAMES, NO_DEVICE, TAIL, judge_tests, last_begun, without
 from report import Failed
 
-# How much of a program's output a reason quotes.
-TAIL = 600
+# A test could do nothing in less.
+LEAST_S = 3
 
 
 def cublas_folders():
@@ -69,32 +70,41 @@ class Programs:
         self.log(output + f"[exit code {process.returncode}]\n")
         return process.returncode, output
 
-    def gtest(self, name, deadline, options=(), wrapper=(), env=None):
-        """Runs tests of GoogleTest's; how many passed. Fails with the names of those that did not."""
-        with tempfile.NamedTemporaryFile(suffix=".json") as results:
-            code, output = self.call([*wrapper, self.path(name), f"--gtest_output=json:{results.name}", *options], deadline, env=env or {})
-            text = pathlib.Path(results.name).read_text()
-        return judge_tests(code, output, json.loads(text) if text else None)
+    def gtest(self, name, deadline, chosen="*", wrapper=(), env=None):
+        """
+        Runs those of a program's tests that GoogleTest's filter chooses; how many passed. Fails with the names of those that did not. One that ends its process
+        is left out and the others are run anew. A fault on a device fails whatever its process does afterwards, so those that failed are run again, each by
+        itself: `fail_alone` are at fault. All while there is time.
+        """
+        def run(tests):
+            with tempfile.NamedTemporaryFile(suffix=".json") as results:
+                code, output = self.call([*wrapper, self.path(name), f"--gtest_output=json:{results.name}", f"--gtest_filter={tests}"], deadline, env=env or {})
+                text = pathlib.Path(results.name).read_text()
+            return code, output, json.loads(text) if text else None
 
+        def fails_alone(test):
+            try:
+                return run(test)[0] != 0
+            except Failed:  # it hangs
+                return True
 
-NO_DEVICE = 77  # of a test program
-
-
-def judge_tests(code, output, results):
-    """What came of a program of tests: its exit code, what it printed and GoogleTest's JSON, or None if it wrote none."""
-    if code == NO_DEVICE:
-        raise Failed(output.strip()[-TAIL:])
-    if results is None:
-        raise Failed(f"ended with {code} before its tests had: {output[-TAIL:].strip()}")
-    failed = [f"{suite['name']}.{test['name']}" for suite in results["testsuites"] for test in suite["testsuite"] if test.get("failures")]
-    figures = {"tests": results["tests"], "failed": failed}
-    if failed:
-        raise Failed(f"{len(failed)} of {results['tests']} tests: {', '.join(failed[:5])}", figures)
-    if code != 0:
-        raise Failed(f"its tests passed, but it ended with {code}: {output[-TAIL:].strip()}", figures)
-    if results["tests"] == 0:
-        raise Failed("no test was run", figures)
-    return figures
+        ended_in = []
+        while True:
+            code, output, results = run(chosen)
+            test = last_begun(output)
+            if results is not None or code == NO_DEVICE or test is None or test in ended_in or deadline.left() < LEAST_S:
+                break
+            ended_in.append(test)
+            chosen = without(chosen, test)
+        try:
+            figures = judge_tests(code, output, results)
+        except Failed as why:
+            alone = [test for test in why.figures.get("failed", []) if deadline.left() >= LEAST_S and fails_alone(test)]
+            reasons = [f"{', '.join(ended_in)} ended the process"] * bool(ended_in) + [str(why)] + [f"by themselves {', '.join(alone[:NAMES])}"] * bool(alone)
+            raise Failed("; ".join(reasons), why.figures | {"ended_in": ended_in, "fail_alone": alone}) from None
+        if ended_in:
+            raise Failed(f"{', '.join(ended_in)} ended the process", figures | {"ended_in": ended_in})
+        return figures
 
 
 class Daemon:

@@ -17,7 +17,8 @@ sys.path[:0] = [str(ROOT / "bench/device_check"), str(ROOT / "scripts")]
 import fake_programs as fake  # noqa: E402
 import shapes  # noqa: E402
 from collect_programs import Missing, collect, libraries_in  # noqa: E402
-from programs import Programs, judge_tests, parse_metrics  # noqa: E402
+from gtest_results import judge_tests, without  # noqa: E402
+from programs import Programs, parse_metrics  # noqa: E402
 from report import Deadline, Failed, Report, Skipped  # noqa: E402
 
 H200 = "NVIDIA H200, 580.159.04, 143771 MiB, 9.0, 1980 MHz"
@@ -127,6 +128,34 @@ class ProgramRuns(unittest.TestCase):
         for code, results, wanted in [(77, None, "no device"), (139, None, "ended with 139"), (9, fake.test_results(), "ended with 9"), (0, fake.test_results(count=0), "no test")]:
             with self.subTest(code=code), self.assertRaisesRegex(Failed, wanted):
                 judge_tests(code, "no device: too old a driver" if code == 77 else "", results)
+
+    def gtest(self, told):
+        fake.tell({"kernel_tests": told})
+        programs = Programs(self.folder.name, pathlib.Path(self.folder.name) / "log", ROOT)
+        with self.assertRaises(Failed) as raised:
+            programs.gtest("kernel_tests", Deadline(60))
+        return raised.exception
+
+    def test_what_fails_by_itself_is_told_from_what_a_fault_before_it_took_along(self):
+        failed = self.gtest({"tests": fake.test_results("A", "B", "C"), "code": 1, "of": {"Kernel.A": {"code": 1}, "Kernel.B": {"code": 0}, "Kernel.C": {"code": 134}}})
+        self.assertRegex(str(failed), "3 of 3 tests: Kernel.A, Kernel.B, Kernel.C; by themselves Kernel.A, Kernel.C")
+        self.assertEqual(failed.figures["fail_alone"], ["Kernel.A", "Kernel.C"])
+
+    def test_a_test_that_ends_its_process_does_not_keep_the_others_from_running(self):
+        dies = {"prints": "[ RUN      ] Kernel.A", "code": 139}
+        failed = self.gtest(dies | {"of": {"*-Kernel.A": {"tests": fake.test_results()}}})
+        self.assertEqual(str(failed), "Kernel.A ended the process")
+        self.assertEqual(failed.figures, {"tests": 3, "failed": [], "ended_in": ["Kernel.A"]})
+        failed = self.gtest(dies | {"of": {"*-Kernel.A": {"tests": fake.test_results("B"), "code": 1}, "Kernel.B": {"code": 1}}})
+        self.assertEqual(str(failed), "Kernel.A ended the process; 1 of 3 tests: Kernel.B; by themselves Kernel.B")
+
+    def test_a_program_that_always_ends_at_the_same_test_is_not_run_for_ever(self):
+        failed = self.gtest({"prints": "[ RUN      ] Kernel.A", "code": 139})
+        self.assertRegex(str(failed), "Kernel.A ended the process; ended with 139")
+
+    def test_a_filter_leaves_out_one_test_more(self):
+        self.assertEqual(without("*", "A.b"), "*-A.b")
+        self.assertEqual(without("A.*:-A.b", "A.c"), "A.*:-A.b:A.c")
 
     def test_a_program_that_hangs_is_ended_in_time(self):
         fake.tell({"kernel_tests": {"prints": "so far", "hangs": True}})

@@ -11,6 +11,9 @@ import json, os, signal, sys, threading
 name = os.path.basename(sys.argv[0])
 told = json.loads(os.environ["FAKE"]).get(name, {{}})
 for option in sys.argv:
+    if option.startswith("--gtest_filter="):
+        told = told.get("of", {{}}).get(option.split("=", 1)[1], told)
+for option in sys.argv:
     if option.startswith("--gtest_output=json:"):
         open(option.split(":", 1)[1], "w").write(json.dumps(told.get("tests", "")) if "tests" in told else "")
 if "--json" in sys.argv:
@@ -37,7 +40,8 @@ def put_programs(folder, names):
 
 
 def tell(programs):
-    """What each is to do: prints, code or says_why (on stderr, with code 1), hangs, pid (a file for its number), tests (GoogleTest's JSON), report (sluice-bench's)."""
+    """What each is to do: prints, code or says_why (on stderr, with code 1), hangs, pid (a file for its number), tests (GoogleTest's JSON), report (sluice-bench's), of (the same for some
+    filters of GoogleTest's)."""
     os.environ["FAKE"] = json.dumps(programs)
 
 
